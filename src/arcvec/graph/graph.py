@@ -1,0 +1,216 @@
+"""The graph: an immutable CSR adjacency with node names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arcvec.graph.names import NodeIds, NodeNames
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A directed or undirected graph, weighted or not; an undirected edge stands in both rows.
+
+    >>> graph = Graph.from_edges([0, 1, 1], [1, 2, 2], nodes=["a", "b", "c"])
+    >>> graph
+    Graph(3 nodes, 2 edges, directed, unweighted)
+    >>> graph.has_edges(np.array([0, 1]), np.array([1, 0]))
+    array([ True, False])
+
+    Attributes:
+        indptr: (num_nodes + 1,) int64, where the row of each node starts.
+        indices: int32 targets, ascending and without repeats inside a row.
+        weights: float32 beside `indices`, positive and finite; None where every edge counts as 1.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    nodes: NodeNames
+    directed: bool
+    weights: NDArray[np.float32] | None = None
+
+    @classmethod
+    def from_edges(
+        cls,
+        sources: Any,
+        targets: Any,
+        *,
+        nodes: NodeNames | Iterable[object] | int | None = None,
+        directed: bool = True,
+        weights: Any = None,
+    ) -> Graph:
+        """Return the graph of arrays of node ids; repeated edges are merged, weights add up.
+
+        Args:
+            nodes: names of all nodes, or their number; by default the ids that occur, as names.
+        """
+        from scipy.sparse import csr_array
+
+        sources, targets = np.asarray(sources, np.int64), np.asarray(targets, np.int64)
+        nodes = _as_names(nodes, sources, targets)
+        _check_edges(sources, targets, len(nodes))
+        data = _as_weights(weights, sources.size)
+        if not directed:
+            mirrored = sources != targets
+            sources, targets = (
+                np.concatenate([sources, targets[mirrored]]),
+                np.concatenate([targets, sources[mirrored]]),
+            )
+            data = np.concatenate([data, data[mirrored]])
+        # float64 sums, so that the order of the lines in a file does not change a weight.
+        matrix = csr_array((data, (sources, targets)), shape=(len(nodes), len(nodes)))
+        matrix.sum_duplicates()
+        return cls(
+            indptr=matrix.indptr.astype(np.int64),
+            indices=matrix.indices.astype(np.int32),
+            nodes=nodes,
+            directed=directed,
+            weights=None if weights is None else matrix.data.astype(np.float32),
+        )
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes, isolated ones included."""
+        return self.indptr.size - 1
+
+    @cached_property
+    def num_edges(self) -> int:
+        """Number of edges; an undirected edge counts once."""
+        stored = self.indices.size
+        return stored if self.directed else (stored + self.num_self_loops) // 2
+
+    @cached_property
+    def num_self_loops(self) -> int:
+        """Number of edges from a node to itself."""
+        return int((self.row_of_entry == self.indices).sum())
+
+    @property
+    def row_of_entry(self) -> NDArray[np.int32]:
+        """The source of every entry of `indices`, computed anew at each call."""
+        return np.repeat(np.arange(self.num_nodes, dtype=np.int32), np.diff(self.indptr))
+
+    @cached_property
+    def out_degrees(self) -> NDArray[np.int64]:
+        """Number of targets of every node (neighbours, if undirected)."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def in_degrees(self) -> NDArray[np.int64]:
+        """Number of sources of every node (neighbours, if undirected)."""
+        if not self.directed:
+            return self.out_degrees
+        return np.bincount(self.indices, minlength=self.num_nodes).astype(np.int64)
+
+    @cached_property
+    def reciprocity(self) -> float:
+        """Fraction of edges, self-loops apart, whose reverse is an edge too; 1 if undirected."""
+        sources, targets = self.edges()
+        proper = sources != targets
+        if not self.directed or not proper.any():
+            return 1.0
+        return float(self.has_edges(targets[proper], sources[proper]).mean())
+
+    def edges(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return (sources, targets) of all edges, ascending; undirected: source <= target."""
+        sources, targets = self.row_of_entry, np.asarray(self.indices)
+        if self.directed:
+            return sources, targets
+        once = sources <= targets
+        return sources[once], targets[once]
+
+    def edge_weights(self) -> NDArray[np.float32] | None:
+        """Return the weights in the order of `edges`."""
+        if self.weights is None or self.directed:
+            return self.weights
+        return np.asarray(self.weights)[self.row_of_entry <= self.indices]
+
+    def has_edges(self, sources: NodeIds, targets: NodeIds) -> NDArray[np.bool_]:
+        """Tell for each pair of ids whether it is an edge."""
+        from arcvec.kernels.edges import contains_edges
+
+        found: NDArray[np.bool_] = contains_edges(self.indptr, self.indices, sources, targets)
+        return found
+
+    @cached_property
+    def transposed(self) -> Graph:
+        """The graph with every edge turned round; the graph itself if undirected."""
+        if not self.directed:
+            return self
+        return Graph.from_edges(
+            self.indices, self.row_of_entry, nodes=self.nodes, weights=self.weights
+        )
+
+    def subgraph(self, kept: NodeIds) -> Graph:
+        """Return the graph of the kept nodes, in that order, and the edges among them."""
+        new_ids = np.full(self.num_nodes, -1, dtype=np.int64)
+        new_ids[kept] = np.arange(len(kept))
+        sources, targets = self.edges()
+        weights = self.edge_weights()
+        inside = (new_ids[sources] >= 0) & (new_ids[targets] >= 0)
+        return Graph.from_edges(
+            new_ids[sources[inside]],
+            new_ids[targets[inside]],
+            nodes=self.nodes.at(np.asarray(kept)),
+            directed=self.directed,
+            weights=None if weights is None else weights[inside],
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hexadecimal digest of structure, weights and names: equal graphs, equal fingerprints."""
+        digest = hashlib.blake2b(b"directed" if self.directed else b"undirected", digest_size=16)
+        for part in (self.indptr, self.indices, self.weights, self.nodes.text):
+            digest.update(b"-" if part is None else np.ascontiguousarray(part).view(np.uint8))
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        direction = "directed" if self.directed else "undirected"
+        weighted = "unweighted" if self.weights is None else "weighted"
+        return f"Graph({self.num_nodes:,} nodes, {self.num_edges:,} edges, {direction}, {weighted})"
+
+
+def _as_names(
+    nodes: NodeNames | Iterable[object] | int | None,
+    sources: NDArray[np.int64],
+    targets: NDArray[np.int64],
+) -> NodeNames:
+    if isinstance(nodes, NodeNames):
+        return nodes
+    if nodes is None:
+        nodes = int(max(sources.max(initial=-1), targets.max(initial=-1))) + 1
+    return NodeNames.numbered(nodes) if isinstance(nodes, int) else NodeNames.from_strings(nodes)
+
+
+def _as_weights(weights: Any, num_edges: int) -> NDArray[np.float64]:
+    if weights is None:
+        return np.ones(num_edges)
+    values: NDArray[np.float64] = np.asarray(weights, dtype=np.float64)
+    if values.shape != (num_edges,):
+        raise ValueError(f"expected {num_edges} weights, one an edge, got shape {values.shape}")
+    bad = ~(np.isfinite(values) & (values > 0))
+    if bad.any():
+        raise ValueError(
+            f"expected positive, finite weights, got {values[bad][0]} at edge {bad.argmax()}"
+        )
+    return values
+
+
+def _check_edges(sources: NDArray[np.int64], targets: NDArray[np.int64], num_nodes: int) -> None:
+    if sources.shape != targets.shape or sources.ndim != 1:
+        raise ValueError(
+            f"expected as many sources as targets, got shapes {sources.shape} and {targets.shape}"
+        )
+    for ids in (sources, targets):
+        outside = (ids < 0) | (ids >= num_nodes)
+        if outside.any():
+            raise ValueError(
+                f"expected node ids from 0 to {num_nodes - 1}, got {ids[outside][0]}; "
+                "pass names through read_edges, or the number of nodes as nodes="
+            )

@@ -1,0 +1,119 @@
+"""Node names: any strings, kept as one block of bytes so that millions of them stay small."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+NodeIds: TypeAlias = NDArray[np.integer]
+"""Array of node ids, each in 0..num_nodes - 1."""
+
+_ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"))
+
+
+class NodeNames(Sequence[str]):
+    r"""Names of the nodes 0, 1, 2, ...: the bytes of a `nodes.txt`, one escaped name a line.
+
+    >>> names = NodeNames.from_strings(["alice", "bob", "two\nlines"])
+    >>> names[2]
+    'two\nlines'
+    >>> names.ids(["bob", "alice"])
+    array([1, 0])
+    """
+
+    def __init__(self, text: NDArray[np.uint8]) -> None:
+        """Take the bytes of a `nodes.txt`, memory-mapped or not; every line ends in a newline."""
+        if text.size and text[-1] != ord("\n"):
+            raise ValueError("node names: expected a newline after the last name; file cut short?")
+        self.text = text
+        self._ends = np.flatnonzero(text == ord("\n"))
+
+    @classmethod
+    def from_strings(cls, names: Iterable[object]) -> NodeNames:
+        """Return names made from strings, or from anything else by `str`."""
+        text = "".join(f"{escape(str(name))}\n" for name in names)
+        return cls(np.frombuffer(text.encode(), dtype=np.uint8))
+
+    @classmethod
+    def numbered(cls, num_nodes: int) -> NodeNames:
+        """Return the names "0", "1", ..."""
+        return cls.from_strings(range(num_nodes))
+
+    @classmethod
+    def load(cls, path: Path) -> NodeNames:
+        """Return the names in a `nodes.txt`, memory-mapped."""
+        if path.stat().st_size == 0:
+            return cls(np.empty(0, dtype=np.uint8))
+        return cls(np.memmap(path, dtype=np.uint8, mode="r"))
+
+    def save(self, path: Path) -> None:
+        """Write a `nodes.txt`."""
+        self.text.tofile(path)
+
+    def __len__(self) -> int:
+        return self._ends.size
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        index = range(len(self))[index]
+        start = self._ends[index - 1] + 1 if index else 0
+        return _unescape(self.text[start : self._ends[index]].tobytes().decode())
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self.text.tobytes().decode().split("\n")[:-1]:
+            yield _unescape(line)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(name) for name in self[:3])
+        return f"NodeNames({len(self):,}: {shown}{', ...' if len(self) > 3 else ''})"
+
+    def at(self, ids: NodeIds) -> NDArray[np.object_]:
+        """Return the names of many nodes, in the shape of `ids`; "" where an id is negative."""
+        names = np.empty(ids.size, dtype=object)
+        names[:] = [self[int(i)] if i >= 0 else "" for i in ids.ravel()]
+        return names.reshape(ids.shape)
+
+    def ids(self, names: Iterable[object]) -> NDArray[np.int64]:
+        """Return the ids of names.
+
+        Raises:
+            KeyError: a name is unknown; the message offers close ones.
+        """
+        return np.array([self._id(str(name)) for name in names], dtype=np.int64)
+
+    def _id(self, name: str) -> int:
+        found = self._index.get(name)
+        if found is None:
+            close = difflib.get_close_matches(name, self[:200_000], n=3)
+            hint = f"; did you mean {', '.join(map(repr, close))}?" if close else ""
+            raise KeyError(f"unknown node {name!r}: not among the {len(self):,} nodes{hint}")
+        return found
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self)}
+
+
+def escape(name: str) -> str:
+    """Return the name as one line of `nodes.txt`."""
+    for plain, escaped in _ESCAPES:
+        name = name.replace(plain, escaped)
+    return name
+
+
+def _unescape(line: str) -> str:
+    if "\\" not in line:
+        return line
+    parts = line.split("\\\\")
+    return "\\".join(part.replace("\\n", "\n").replace("\\r", "\r") for part in parts)
