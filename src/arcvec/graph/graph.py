@@ -167,7 +167,7 @@ class Graph:
         """Hexadecimal digest of structure, weights and names: equal graphs, equal fingerprints."""
         digest = hashlib.blake2b(b"directed" if self.directed else b"undirected", digest_size=16)
         for part in (self.indptr, self.indices, self.weights, self.nodes.text):
-            digest.update(b"-" if part is None else np.ascontiguousarray(part).view(np.uint8))
+            digest.update(b"-" if part is None else np.ascontiguousarray(part).view(np.uint8).data)
         return digest.hexdigest()
 
     def __repr__(self) -> str:
