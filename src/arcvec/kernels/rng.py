@@ -39,3 +39,12 @@ def draw_below(seed, item, step, bound):
 def draw_unit(seed, item, step):
     """Return a random float64 in [0, 1)."""
     return np.float64(draw_bits(seed, item, step) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(cache=True)
+def draw_units(seed, items):
+    """Return one random float64 in [0, 1) per item."""
+    units = np.empty(items.size, dtype=np.float64)
+    for i in range(items.size):
+        units[i] = draw_unit(seed, items[i], 0)
+    return units

@@ -1,0 +1,78 @@
+"""The single files of a split folder: arrays of edges, their weights, the index of names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arcvec.graph.names import NodeNames
+from arcvec.graph.non_edges import EdgeArray
+from arcvec.storage import read_json
+
+
+def read_index(path: Path) -> NodeNames:
+    """Return the names in an `index.json`, which maps each name to its id."""
+    _require_file(path)
+    content = read_json(path)
+    index: Any = content.get("index") if isinstance(content, dict) else None
+    if not _numbers_from_zero(index):
+        raise ValueError(
+            f'{path}: expected "index" to map each node name to an id of its own, from 0 upwards'
+        )
+    return NodeNames.from_strings(sorted(index, key=index.__getitem__))
+
+
+def _numbers_from_zero(index: Any) -> bool:
+    return (
+        isinstance(index, dict)
+        and all(isinstance(i, int) for i in index.values())
+        and sorted(index.values()) == list(range(len(index)))
+    )
+
+
+def read_edge_array(path: Path, num_nodes: int) -> EdgeArray:
+    """Return the (m, 2) int32 array in an .npy file of any integer type, its ids checked."""
+    edges = _load(path)
+    if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
+        raise ValueError(
+            f"{path}: expected integer pairs of shape (m, 2), got {edges.dtype} {edges.shape}"
+        )
+    outside = edges[(edges < 0) | (edges >= num_nodes)]
+    if outside.size:
+        raise ValueError(
+            f"{path}: expected node ids from 0 to {num_nodes - 1}, as in index.json, "
+            f"got {outside[0]}"
+        )
+    return edges.astype(np.int32, copy=False)
+
+
+def read_weights(path: Path, num_edges: int) -> NDArray[np.floating]:
+    """Return the weights in an .npy file, one an edge."""
+    weights = _load(path)
+    if weights.shape != (num_edges,) or weights.dtype.kind != "f":
+        raise ValueError(
+            f"{path}: expected {num_edges} weights, one an edge, "
+            f"got {weights.dtype} {weights.shape}"
+        )
+    return weights
+
+
+def _load(path: Path) -> NDArray[Any]:
+    _require_file(path)
+    try:
+        array: NDArray[Any] = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ValueError(
+            f"{path}: expected a numpy array, got a file that is not: {error}"
+        ) from None
+    return array
+
+
+def _require_file(path: Path) -> None:
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path}: no such file; expected a split folder, made by: arcvec split GRAPH -o SPLIT"
+        )

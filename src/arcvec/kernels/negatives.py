@@ -1,0 +1,156 @@
+"""Non-edges: fixed sets of them per node, and the edges to leave out of a shared block."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from arcvec.kernels.edges import find_edge
+from arcvec.kernels.rng import draw_below
+
+
+@njit(cache=True, inline="always")
+def _contains(values, count, x):
+    for k in range(count):  # noqa: SIM110  numba has no fast any()
+        if values[k] == x:
+            return True
+    return False
+
+
+@njit(cache=True, parallel=True)
+def fixed_negatives(indptr, indices, set_size, seed):
+    """Draw for every node distinct non-neighbours, itself left out, uniformly.
+
+    Returns:
+        (n, set_size) int32; a node with fewer non-neighbours has them all, then -1.
+    """
+    num_nodes = indptr.size - 1
+    negatives = np.full((num_nodes, set_size), -1, dtype=np.int32)
+    for node in prange(num_nodes):
+        row = negatives[node]
+        degree = indptr[node + 1] - indptr[node]
+        has_loop = find_edge(indptr, indices, node, node) >= 0
+        candidates = num_nodes - degree - (0 if has_loop else 1)
+        # Rejection wants at least half of all nodes to be acceptable at the last draw.
+        if candidates - set_size > num_nodes // 2:
+            count = 0
+            draw = 0
+            while count < set_size:
+                other = draw_below(seed, node, draw, num_nodes)
+                draw += 1
+                if other == node or find_edge(indptr, indices, node, other) >= 0:
+                    continue
+                if not _contains(row, count, other):
+                    row[count] = other
+                    count += 1
+        else:
+            _reservoir(indptr, indices, node, num_nodes, seed, row)
+    return negatives
+
+
+@njit(cache=True)
+def _reservoir(indptr, indices, node, num_nodes, seed, row):
+    """Fill the row with a uniform sample of the non-neighbours, looking at each of them once."""
+    seen = 0
+    for other in range(num_nodes):
+        if other == node or find_edge(indptr, indices, node, other) >= 0:
+            continue
+        if seen < row.size:
+            row[seen] = other
+        else:
+            slot = draw_below(seed, node, seen, seen + 1)
+            if slot < row.size:
+                row[slot] = other
+        seen += 1
+
+
+@njit(cache=True, parallel=True)
+def draw_negatives(fixed, sources, num_negatives, seed, first_pair):
+    """Draw from each source's fixed set without replacement.
+
+    Returns:
+        (p, num_negatives) int32, -1 where the set is too small.
+    """
+    drawn = np.full((sources.size, num_negatives), -1, dtype=np.int32)
+    for i in prange(sources.size):
+        row = fixed[sources[i]]
+        size = row.size
+        while size > 0 and row[size - 1] < 0:
+            size -= 1
+        wanted = min(num_negatives, size)
+        chosen = np.empty(wanted, dtype=np.int64)
+        # Floyd's sampling: one draw an element, no copy of the set.
+        for k in range(wanted):
+            last = size - wanted + k
+            slot = draw_below(seed, first_pair + i, k, last + 1)
+            if _contains(chosen, k, slot):
+                slot = last
+            chosen[k] = slot
+            drawn[i, k] = row[slot]
+    return drawn
+
+
+@njit(cache=True)
+def edges_in_block(indptr, indices, sources, targets, scratch):
+    """List the cells of the block sources x targets that are edges or pair a node with itself.
+
+    Args:
+        sources, targets: distinct node ids.
+        scratch: (n,) int32 full of -1; it is left so.
+
+    Returns:
+        rows and columns, each (c,) int64, row by row.
+    """
+    for column in range(targets.size):
+        scratch[targets[column]] = column
+    bound = sources.size
+    for row in range(sources.size):
+        bound += indptr[sources[row] + 1] - indptr[sources[row]]
+    rows = np.empty(bound, dtype=np.int64)
+    columns = np.empty(bound, dtype=np.int64)
+    count = 0
+    for row in range(sources.size):
+        node = sources[row]
+        looped = False
+        for i in range(indptr[node], indptr[node + 1]):
+            column = scratch[indices[i]]
+            looped = looped or indices[i] == node
+            if column >= 0:
+                rows[count] = row
+                columns[count] = column
+                count += 1
+        if not looped and scratch[node] >= 0:
+            rows[count] = row
+            columns[count] = scratch[node]
+            count += 1
+    for column in range(targets.size):
+        scratch[targets[column]] = -1
+    return rows[:count].copy(), columns[:count].copy()
+
+
+@njit(cache=True)
+def compact_ids(ids, scratch):
+    """Number the distinct ids in the order of their first appearance.
+
+    Args:
+        ids: (p,) integers below n; negative ones stay -1.
+        scratch: (n,) int32 full of -1; it is left so.
+
+    Returns:
+        the distinct ids, (k,) int32, and the number of each id among them, (p,) int64.
+    """
+    distinct = np.empty(min(ids.size, scratch.size), dtype=np.int32)
+    numbers = np.empty(ids.size, dtype=np.int64)
+    count = 0
+    for i in range(ids.size):
+        if ids[i] < 0:
+            numbers[i] = -1
+            continue
+        if scratch[ids[i]] < 0:
+            scratch[ids[i]] = count
+            distinct[count] = ids[i]
+            count += 1
+        numbers[i] = scratch[ids[i]]
+    for k in range(count):
+        scratch[distinct[k]] = -1
+    return distinct[:count].copy(), numbers

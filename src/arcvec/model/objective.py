@@ -1,0 +1,132 @@
+"""The graph likelihood: its sampled form (Eq. 12), and Eq. 8 itself by blocks of non-edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from arcvec.sampling.batches import Batch, Block
+from arcvec.sampling.settings import NegativeSettings
+
+_ROWS_FOR_VALUE = 32
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What training minimises, as a function of a batch and the vectors of its nodes.
+
+    Attributes:
+        reversed_label: how far a reversed one-way edge counts as an edge, from 0 to 1.
+        output_l2: weight of the squared norms of the vectors.
+    """
+
+    negatives: NegativeSettings
+    reversed_label: float
+    output_l2: float
+
+    def loss(self, source: Tensor, target: Tensor, batch: Batch) -> Tensor:
+        """Return the loss of a batch, given the vectors of `batch.nodes`."""
+
+        def at(positions: NDArray[np.int64]) -> Tensor:
+            return torch.from_numpy(positions).to(source.device)
+
+        positive = pair_scores(source, target, at(batch.sources), at(batch.targets))
+        if batch.negatives is not None:
+            places = at(batch.negatives)
+            others = target[places.clamp_min(0)]  # (B, K, b)
+            negative = torch.einsum("ib,ikb->ik", source[at(batch.sources)], others)
+            loss = sampled_likelihood_loss(positive, negative, places >= 0)
+        else:
+            assert batch.block is not None
+            loss = soft_label_loss(positive, 1.0)
+            loss = loss + self.negatives.weight * self._block_loss(source, target, batch.block)
+        if batch.reversed_sources.size:
+            turned = pair_scores(
+                source, target, at(batch.reversed_sources), at(batch.reversed_targets)
+            )
+            turned_loss = soft_label_loss(turned, self.reversed_label)
+            loss = loss + self.negatives.reversed_weight * turned_loss
+        if self.output_l2:
+            loss = loss + self.output_l2 * output_penalty(source, target)
+        return loss
+
+    @staticmethod
+    def _block_loss(source: Tensor, target: Tensor, block: Block) -> Tensor:
+        parts = (block.sources, block.targets, block.skipped_rows, block.skipped_columns)
+        sources, targets, rows, columns = (torch.from_numpy(p).to(source.device) for p in parts)
+        return block_loss(
+            source.index_select(0, sources), target.index_select(0, targets), rows, columns
+        )
+
+
+def pair_scores(source: Tensor, target: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
+    """Return g of each pair of positions: (p,)."""
+    return (source.index_select(0, sources) * target.index_select(0, targets)).sum(dim=1)
+
+
+def sampled_likelihood_loss(positive: Tensor, negative: Tensor, exists: Tensor) -> Tensor:
+    """Return the negated objective of the paper's Eq. 12, averaged over the batch.
+
+    Args:
+        positive: (B,) scores g(u, v) of pairs seen in walks.
+        negative: (B, K) scores g(u, v-) of non-edges of the same sources.
+        exists: (B, K) bool, false where a source has fewer than K negatives.
+    """
+    # log(1 - sigmoid(x)) = logsigmoid(-x), which stays finite for large scores.
+    negatives = torch.where(exists, F.logsigmoid(-negative), 0.0).sum(dim=1)
+    return -(F.logsigmoid(positive) + negatives).mean()
+
+
+def block_loss(
+    source: Tensor, target: Tensor, skipped_rows: Tensor, skipped_columns: Tensor
+) -> Tensor:
+    """Return the mean of -log(1 - sigmoid(g)) over a block of pairs, skipped cells left out.
+
+    Args:
+        source: (m, b) source vectors; target: (n, b) target vectors.
+        skipped_rows, skipped_columns: (c,) cells that are not negatives.
+    """
+    loss: Tensor = _BlockLoss.apply(source, target, skipped_rows, skipped_columns)  # type: ignore[no-untyped-call]
+    return loss
+
+
+class _BlockLoss(torch.autograd.Function):
+    """One matmul, a sigmoid in place, two matmuls: the block is stored once and never as a loss.
+
+    The gradient is exact. The value is only reported, so it comes from the first rows alone.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, source: Tensor, target: Tensor, skipped_rows: Tensor, skipped_columns: Tensor
+    ) -> Tensor:
+        scores = source @ target.T  # (m, n)
+        count = max(1, scores.numel() - skipped_rows.numel())
+        value = F.softplus(scores[:_ROWS_FOR_VALUE]).mean()
+        probabilities = scores.sigmoid_()
+        probabilities[skipped_rows, skipped_columns] = 0.0
+        ctx.save_for_backward(probabilities @ target / count, probabilities.T @ source / count)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        by_source, by_target = ctx.saved_tensors
+        return gradient * by_source, gradient * by_target, None, None
+
+
+def soft_label_loss(scores: Tensor, label: float) -> Tensor:
+    """Return the mean cross-entropy of scores against one label in [0, 1]; 0 of no scores."""
+    if scores.numel() == 0:
+        return scores.sum()
+    return (label * F.softplus(-scores) + (1 - label) * F.softplus(scores)).mean()
+
+
+def output_penalty(source: Tensor, target: Tensor) -> Tensor:
+    """Return the mean squared norm of the vectors, both sides added."""
+    return source.square().sum(dim=1).mean() + target.square().sum(dim=1).mean()

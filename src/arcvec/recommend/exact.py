@@ -1,0 +1,154 @@
+"""The best new edges of a node, exactly: every candidate is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arcvec.embeddings import EdgeEmbeddings, Scores, Side
+from arcvec.graph.graph import Graph
+from arcvec.graph.names import NodeIds, NodeNames
+
+Direction: TypeAlias = Literal["targets", "sources"]
+"""Whom a node would link to, or who would link to it."""
+
+ROWS = 256
+"""Nodes answered at once."""
+
+TILE_SCORES = 1 << 21
+"""Scores held at once, 8 MB: large enough for the matrix product, small enough for the cache."""
+
+
+def recommend(
+    embeddings: EdgeEmbeddings,
+    nodes: Iterable[object],
+    k: int = 10,
+    *,
+    exclude: Graph | None = None,
+    direction: Direction = "targets",
+) -> tuple[NDArray[np.object_], Scores]:
+    """Return the names and scores of the k best new edges of each node, best first.
+
+    >>> vectors = np.array([[3, 1], [2, 0], [1, 0]], dtype=np.float32)
+    >>> embeddings = EdgeEmbeddings(vectors, vectors, NodeNames.from_strings("abc"))
+    >>> recommend(embeddings, ["c"], k=2)
+    (array([['a', 'b']], dtype=object), array([[3., 2.]], dtype=float32))
+
+    Args:
+        nodes: names of the q nodes asked about.
+        exclude: graph whose edges are known already and not recommended again.
+
+    Returns:
+        (q, k) names and (q, k) float32 scores; "" and -inf where there are fewer candidates.
+
+    Raises:
+        KeyError: a name is unknown.
+    """
+    ids = embeddings.nodes.ids(nodes)
+    best, scores = top_k(embeddings, ids, k, exclude=exclude, direction=direction)
+    return embeddings.nodes.at(best), scores
+
+
+def top_k(
+    embeddings: EdgeEmbeddings,
+    ids: NodeIds,
+    k: int,
+    *,
+    exclude: Graph | None = None,
+    direction: Direction = "targets",
+) -> tuple[NDArray[np.int32], Scores]:
+    """Return the ids and scores of the k best new edges of each node, best first.
+
+    A node is never recommended to itself. Equal scores are in ascending order of ids.
+
+    Args:
+        ids: (q,) nodes asked about.
+        exclude: graph whose edges are known already; nodes are matched by name.
+
+    Returns:
+        (q, k) int32 ids and (q, k) float32 scores; -1 and -inf where there are fewer candidates.
+    """
+    blocks = top_k_blocks(embeddings, k, ids=ids, exclude=exclude, direction=direction)
+    best_ids = np.empty((len(ids), k), dtype=np.int32)
+    best_scores = np.empty((len(ids), k), dtype=np.float32)
+    for i, (_, found, scores) in enumerate(blocks):
+        rows = slice(i * ROWS, (i + 1) * ROWS)
+        best_ids[rows], best_scores[rows] = found, scores
+    return best_ids, best_scores
+
+
+def top_k_blocks(
+    embeddings: EdgeEmbeddings,
+    k: int,
+    *,
+    ids: NodeIds | None = None,
+    exclude: Graph | None = None,
+    direction: Direction = "targets",
+) -> Iterator[tuple[NodeIds, NDArray[np.int32], Scores]]:
+    """Return an iterator over the answers of `top_k`, block by block, in bounded memory.
+
+    Args:
+        ids: (q,) nodes asked about; by default all nodes.
+
+    Returns:
+        Triples: (b,) ids of the next nodes, (b, k) ids and (b, k) scores of their best edges.
+    """
+    if k < 1:
+        raise ValueError(f"expected k of at least 1, got {k}")
+    if direction not in ("targets", "sources"):
+        raise ValueError(f'expected direction "targets" or "sources", got {direction!r}')
+    asked = np.arange(len(embeddings.nodes)) if ids is None else np.asarray(ids)
+    known = _known_edges(exclude, embeddings.nodes, direction)
+    blocks = (asked[start : start + ROWS] for start in range(0, asked.size, ROWS))
+    return ((block, *_best_of(embeddings, block, k, known, direction)) for block in blocks)
+
+
+def _best_of(
+    embeddings: EdgeEmbeddings, ids: NodeIds, k: int, known: Graph, direction: Direction
+) -> tuple[NDArray[np.int32], Scores]:
+    from arcvec.kernels.topk import keep_best
+
+    mine: Side = "source" if direction == "targets" else "target"
+    other: Side = "target" if direction == "targets" else "source"
+    num_nodes = len(embeddings.nodes)
+    best_ids = np.full((len(ids), min(k, num_nodes)), -1, dtype=np.int32)
+    best_scores = np.full(best_ids.shape, -np.inf, dtype=np.float32)
+    queries = embeddings.vectors(mine, ids)
+    width = TILE_SCORES // len(ids)
+    for start in range(0, num_nodes, width):
+        candidates = np.arange(start, min(start + width, num_nodes))
+        scores = queries @ embeddings.vectors(other, candidates).T
+        keep_best(scores, start, ids, known.indptr, known.indices, best_scores, best_ids)
+    return _sorted_and_padded(best_ids, best_scores, k)
+
+
+def _sorted_and_padded(
+    ids: NDArray[np.int32], scores: Scores, k: int
+) -> tuple[NDArray[np.int32], Scores]:
+    order = np.lexsort((ids, -scores))  # best first, then lower ids first
+    missing = ((0, 0), (0, k - ids.shape[1]))
+    return (
+        np.pad(np.take_along_axis(ids, order, axis=1), missing, constant_values=-1),
+        np.pad(np.take_along_axis(scores, order, axis=1), missing, constant_values=-np.inf),
+    )
+
+
+def _known_edges(exclude: Graph | None, nodes: NodeNames, direction: Direction) -> Graph:
+    """Return a graph over `nodes` whose rows hold what each node shall not be offered."""
+    if exclude is None:
+        return Graph.from_edges([], [], nodes=nodes)
+    if not np.array_equal(exclude.nodes.text, nodes.text):
+        exclude = _renumbered(exclude, nodes)
+    return exclude if direction == "targets" else exclude.transposed
+
+
+def _renumbered(graph: Graph, nodes: NodeNames) -> Graph:
+    """Return the edges of `graph` among the nodes named in `nodes`, with the ids they have there."""
+    new_id = {name: i for i, name in enumerate(nodes)}
+    new_ids = np.array([new_id.get(name, -1) for name in graph.nodes], dtype=np.int64)
+    sources, targets = (new_ids[ends] for ends in graph.edges())
+    inside = (sources >= 0) & (targets >= 0)
+    return Graph.from_edges(sources[inside], targets[inside], nodes=nodes, directed=graph.directed)

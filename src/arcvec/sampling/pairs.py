@@ -1,0 +1,128 @@
+"""Pairs streamed from walks: made round by round, shuffled, never stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arcvec.graph.graph import Graph
+from arcvec.kernels import walks as kernels
+from arcvec.kernels.pairs import window_pairs
+from arcvec.kernels.rng import draw_units
+from arcvec.sampling.settings import WalkSettings
+
+_NO_WEIGHTS = np.empty(0, dtype=np.float64)
+
+
+def derive_seed(seed: int, purpose: str, *numbers: int) -> int:
+    """Return a seed of its own for one purpose, so that no two of them share random numbers."""
+    words = np.random.SeedSequence([seed, *purpose.encode(), *numbers]).generate_state(2, np.uint32)
+    return int(words[0]) << 31 | int(words[1]) >> 1
+
+
+@dataclass(frozen=True, eq=False)
+class WalkPairs:
+    """The pairs of a graph's walks, in rounds of bounded size.
+
+    Walks are numbered, and a walk is decided by the seed and its number alone; number
+    `walks_per_node * num_nodes` is number 0 again.
+    """
+
+    graph: Graph
+    settings: WalkSettings
+    seed: int
+
+    @property
+    def alternating(self) -> bool:
+        """Whether walks alternate between out-edges and in-edges."""
+        if self.settings.kind == "auto":
+            return self.graph.directed
+        return self.settings.kind == "alternating"
+
+    @property
+    def walks_per_round(self) -> int:
+        """Walks whose pairs are shuffled together."""
+        pairs_per_walk = 2 * self.settings.window * self.settings.walk_length
+        return int(min(max(1, self.settings.shuffle_pairs // pairs_per_walk), self._num_walks))
+
+    def round(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the shuffled pairs (sources, targets) of one round."""
+        walks = self.walks(number * self.walks_per_round, self.walks_per_round)
+        # Eq. 9: in a directed graph only what comes after a node in the walk is its context.
+        # Alternating walks read the same in both directions.
+        window = self.settings.window
+        left = 0 if self.graph.directed and not self.alternating else window
+        sources, targets = window_pairs(
+            walks, left, window, self.alternating, self.settings.self_pairs
+        )
+        order = np.random.default_rng(derive_seed(self.seed, "shuffle", number)).permutation(
+            sources.size
+        )
+        return sources[order], targets[order]
+
+    def walks(self, first: int, count: int) -> NDArray[np.int32]:
+        """Return walks number first, first + 1, ...: (count, walk_length), -1 after an end."""
+        first %= self._num_walks
+        if first + count > self._num_walks:
+            tail = self._num_walks - first
+            return np.concatenate([self.walks(first, tail), self.walks(0, count - tail)])
+        starts = self._starts(np.arange(first, first + count))
+        length, seed = self.settings.walk_length, derive_seed(self.seed, "walk")
+        graph = self.graph
+        out = (graph.indptr, graph.indices, self._cumulative(graph))
+        walks: NDArray[np.int32]
+        if self.alternating:
+            back = graph.transposed
+            into = (back.indptr, back.indices, self._cumulative(back))
+            walks = kernels.alternating_walks(*out, *into, starts, length, seed, first)
+        elif self.settings.p == self.settings.q == 1.0:
+            walks = kernels.first_order_walks(*out, starts, length, seed, first)
+        else:
+            p, q = self.settings.p, self.settings.q
+            walks = kernels.second_order_walks(*out, starts, length, p, q, seed, first)
+        return walks
+
+    @property
+    def _num_walks(self) -> int:
+        return self.settings.walks_per_node * self.graph.num_nodes
+
+    def _starts(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+        num_nodes = self.graph.num_nodes
+        if self.settings.starts == "nodes":
+            passes, places = np.divmod(numbers, num_nodes)
+            starts = np.empty(numbers.size, dtype=np.int32)
+            for number in np.unique(passes):
+                order = np.random.default_rng(derive_seed(self.seed, "start", int(number)))
+                chosen = passes == number
+                starts[chosen] = order.permutation(num_nodes)[places[chosen]]
+            return starts
+        cumulative = self._cumulative_strengths
+        units = draw_units(derive_seed(self.seed, "start"), numbers)
+        found = np.searchsorted(cumulative, units * cumulative[-1], side="right")
+        # Rounding may carry a draw up to the total itself.
+        return np.where(found < num_nodes, found, num_nodes - 1).astype(np.int32)
+
+    @cached_property
+    def _cumulative_strengths(self) -> NDArray[np.float64]:
+        graph = self.graph
+        if graph.weights is None:
+            return graph.indptr[1:].astype(np.float64)
+        sums = np.concatenate([[0.0], np.cumsum(graph.weights, dtype=np.float64)])
+        strengths: NDArray[np.float64] = sums[graph.indptr[1:]]
+        return strengths
+
+    def _cumulative(self, graph: Graph) -> NDArray[np.float64]:
+        """Return the running weights of a graph's rows, computed once a graph."""
+        if graph.weights is None:
+            return _NO_WEIGHTS
+        if id(graph) not in self._cumulative_of:
+            sums = kernels.cumulative_weights(graph.indptr, graph.weights)
+            self._cumulative_of[id(graph)] = sums
+        return self._cumulative_of[id(graph)]
+
+    @cached_property
+    def _cumulative_of(self) -> dict[int, NDArray[np.float64]]:
+        return {}

@@ -1,0 +1,83 @@
+"""Update rules for one tensor, whole or by some of its rows: a step never costs O(|V|)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+
+class TensorOptimiser(ABC):
+    """Updates `values` in place; state that belongs to a row is kept beside that row."""
+
+    def __init__(self, values: Tensor, *, l2: float = 0.0) -> None:
+        self.values = values
+        self.l2 = l2
+
+    def step(self, gradient: Tensor, learning_rate: float, rows: Tensor | None = None) -> None:
+        """Apply the gradient of all values, or of the given distinct rows only."""
+        if rows is not None and rows.numel() == self.values.shape[0]:
+            # All rows: permuting the gradient once is cheaper than gathering every state.
+            gradient, rows = torch.empty_like(gradient).index_copy_(0, rows, gradient), None
+        current = self.values if rows is None else self.values[rows]
+        if self.l2:
+            gradient = gradient + self.l2 * current
+        change = self._change(current, gradient, rows)
+        if rows is None:
+            self.values.sub_(change, alpha=learning_rate)
+        else:
+            self.values.index_add_(0, rows, change, alpha=-learning_rate)
+
+    @abstractmethod
+    def _change(self, current: Tensor, gradient: Tensor, rows: Tensor | None) -> Tensor:
+        """Return what to subtract at a learning rate of 1; advance the state."""
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the tensors that a checkpoint must keep; loading copies into them."""
+        return {}
+
+
+class Adam(TensorOptimiser):
+    """Adam with both moments per element; rows untouched in a step keep theirs as they are."""
+
+    def __init__(self, values: Tensor, *, l2: float = 0.0) -> None:
+        super().__init__(values, l2=l2)
+        self.mean = torch.zeros_like(values)
+        self.square = torch.zeros_like(values)
+        self.steps = torch.zeros((), dtype=torch.int64)
+
+    def _change(
+        self,
+        current: Tensor,
+        gradient: Tensor,
+        rows: Tensor | None,
+        betas: tuple[float, float] = (0.9, 0.999),
+        epsilon: float = 1e-8,
+    ) -> Tensor:
+        self.steps += 1
+        steps = int(self.steps)
+        mean = self.mean if rows is None else self.mean[rows]
+        square = self.square if rows is None else self.square[rows]
+        mean.lerp_(gradient, 1 - betas[0])
+        square.mul_(betas[1]).addcmul_(gradient, gradient, value=1 - betas[1])
+        if rows is not None:
+            self.mean.index_copy_(0, rows, mean)
+            self.square.index_copy_(0, rows, square)
+        scale = (square / (1 - betas[1] ** steps)).sqrt_().add_(epsilon)
+        return (mean / (1 - betas[0] ** steps)).div_(scale)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return both moments and the number of steps."""
+        return {"mean": self.mean, "square": self.square, "steps": self.steps}
+
+
+class PercentDelta(TensorOptimiser):
+    """Scales the gradient so that the mean relative change of the values is the learning rate."""
+
+    def _change(
+        self, current: Tensor, gradient: Tensor, rows: Tensor | None, epsilon: float = 1e-8
+    ) -> Tensor:
+        # Values are kept away from 0 by a signed epsilon, so that the ratio stays finite.
+        away_from_zero = current + torch.where(current < 0, -epsilon, epsilon)
+        return gradient / ((gradient / away_from_zero).abs().mean() + epsilon)

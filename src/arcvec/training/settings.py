@@ -1,0 +1,37 @@
+"""Settings of the training."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from arcvec.settings import Settings
+
+
+class TrainSettings(Settings):
+    """How the model is fitted."""
+
+    steps: int = Field(1000, ge=1, description="steps, if nothing stops the training earlier")
+    batch_pairs: int = Field(16384, ge=1, description="pairs per step")
+    optimiser: Literal["adam", "percent-delta"] = Field("adam", description="update rule")
+    learning_rates: tuple[float, ...] = Field(
+        (0.01,), min_length=1, description="learning rates of equally long stages of the training"
+    )
+    decay: Literal["none", "cosine"] = Field(
+        "cosine", description="cosine lets the learning rate fall to zero over the training"
+    )
+    l2: float = Field(0.0, ge=0, description="L2 penalty on all parameters")
+    output_l2: float = Field(0.01, ge=0, description="L2 penalty on the source and target vectors")
+    anchor_only: bool = Field(
+        False, description="update the node vectors of sources only, as the paper does"
+    )
+    validation_fraction: float = Field(
+        0.05, ge=0, lt=1, description="part of the training edges held out to watch the AUC"
+    )
+    evaluate_every: int = Field(50, ge=1, description="steps between two validations")
+    patience: int = Field(
+        6, ge=1, description="validations without a better AUC after which training stops"
+    )
+    checkpoint_every: int = Field(200, ge=1, description="steps between two checkpoints")
+    device: str = Field("auto", description="where to train: auto, cpu, cuda, mps")

@@ -1,0 +1,127 @@
+"""What changes while training: parameters, optimiser state, position, the best result so far."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from arcvec.model.edge_model import EdgeModel, NodeTable
+from arcvec.sampling.batches import Place
+from arcvec.training.checkpoint import load_checkpoint, save_checkpoint
+from arcvec.training.optimisers import Adam, PercentDelta, TensorOptimiser
+from arcvec.training.settings import TrainSettings
+from arcvec.training.validation import Validation
+
+Vectors = tuple[NDArray[np.float32], NDArray[np.float32]]
+
+
+class TrainingState:
+    """The model, the node table and their optimisers, with the place in the stream of batches.
+
+    Args:
+        identity: what a checkpoint must agree with to be resumed: settings, seed, graph.
+    """
+
+    def __init__(
+        self,
+        model: EdgeModel,
+        table: NodeTable,
+        settings: TrainSettings,
+        identity: dict[str, Any],
+    ) -> None:
+        rule: type[TensorOptimiser] = Adam if settings.optimiser == "adam" else PercentDelta
+        self.model = model
+        self.table = table
+        self.identity = identity
+        self.table_optimiser = rule(table.values, l2=settings.l2)
+        self.optimisers = {
+            name: rule(parameter.data, l2=settings.l2)
+            for name, parameter in model.named_parameters()
+        }
+        self.step = 0
+        self.place = Place()
+        self.last_auc: float | None = None
+        self.best_auc: float | None = None
+        self.validations_since_best = 0
+        self.best: tuple[Tensor, Tensor] | None = None
+
+    @property
+    def device(self) -> torch.device:
+        """Where the node table lives."""
+        return self.table.values.device
+
+    def apply_gradients(self, nodes: Tensor, rows: Tensor, learning_rate: float) -> None:
+        """Update the rows of the batch and all shared parameters, and forget the gradients."""
+        assert rows.grad is not None
+        with torch.no_grad():
+            self.table_optimiser.step(rows.grad, learning_rate, nodes)
+            for name, parameter in self.model.named_parameters():
+                if parameter.grad is not None:
+                    self.optimisers[name].step(parameter.grad, learning_rate)
+                    parameter.grad = None
+
+    def validate(self, validation: Validation) -> None:
+        """Measure the AUC of the vectors as they are now, and keep them if it is the best."""
+        source, target = self.model.embed(self.table)
+        self.last_auc = validation.auc(source.cpu().numpy(), target.cpu().numpy())
+        if self.best_auc is None or self.last_auc > self.best_auc:
+            self.best_auc, self.best = self.last_auc, (source, target)
+            self.validations_since_best = 0
+        else:
+            self.validations_since_best += 1
+
+    def finished(self, settings: TrainSettings) -> bool:
+        """Tell whether all steps are done, or the AUC has not risen for too long."""
+        return self.step >= settings.steps or self.validations_since_best >= settings.patience
+
+    def vectors(self) -> Vectors:
+        """Return the best source and target vectors: the newest where nothing was validated."""
+        source, target = self.best or self.model.embed(self.table)
+        return source.cpu().numpy(), target.cpu().numpy()
+
+    def save(self, path: Path) -> None:
+        """Write a checkpoint."""
+        progress = {
+            "step": self.step,
+            "place": list(self.place),
+            "last_auc": self.last_auc,
+            "best_auc": self.best_auc,
+            "validations_since_best": self.validations_since_best,
+        }
+        save_checkpoint(path, self._tensors(), {"identity": self.identity, "progress": progress})
+
+    def restore(self, path: Path) -> None:
+        """Continue from a checkpoint of the same settings, seed and graph."""
+        tensors, saved = load_checkpoint(path)
+        for name, value in self.identity.items():
+            if saved["identity"].get(name) != value:
+                raise ValueError(
+                    f"{path}: cannot resume, the checkpoint was made with another {name}; "
+                    "use the same, or fit without --resume"
+                )
+        if "best.source" in tensors:
+            self.best = (tensors.pop("best.source"), tensors.pop("best.target"))
+        for name, tensor in self._tensors().items():
+            if not name.startswith("best."):
+                tensor.copy_(tensors[name])
+        progress = saved["progress"]
+        self.step, self.place = progress["step"], Place(*progress["place"])
+        self.last_auc, self.best_auc = progress["last_auc"], progress["best_auc"]
+        self.validations_since_best = progress["validations_since_best"]
+
+    def _tensors(self) -> dict[str, Tensor]:
+        tensors = {"table": self.table.values}
+        for name, value in self.table_optimiser.state().items():
+            tensors[f"table.{name}"] = value
+        for name, parameter in self.model.named_parameters():
+            tensors[f"model.{name}"] = parameter.data
+            for key, value in self.optimisers[name].state().items():
+                tensors[f"model.{name}.{key}"] = value
+        if self.best:
+            tensors["best.source"], tensors["best.target"] = self.best
+        return tensors
