@@ -20,6 +20,7 @@ ROOMS = (
     ("methods",),
     ("evaluation", "recommend", "plot"),  # neighbours: none imports another
     ("serve",),
+    ("console",),
     ("demo",),
     ("cli", "__main__"),
 )

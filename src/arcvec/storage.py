@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 
 def require_writable(path: Path, *, overwrite: bool = False) -> None:
@@ -68,6 +70,52 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         _flush(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_table(
+    path: Path | None,
+    columns: Mapping[str, str],
+    rows: Iterable[Sequence[object]],
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write rows as csv to standard output, or to a file in the format of its suffix.
+
+    Args:
+        path: a `.csv`, `.tsv` or `.parquet` file; None is standard output.
+        columns: the SQL type of each column, by name.
+        rows: may be an iterator: rows are written as they come.
+    """
+    if path is None:
+        _write_csv(sys.stdout, columns, rows)
+        return
+    if path.suffix not in (".csv", ".tsv", ".parquet"):
+        raise ValueError(f"{path}: expected a name ending in .csv, .tsv or .parquet")
+    with new_file(path, overwrite=overwrite) as partial:
+        text = partial.with_suffix(".csv") if path.suffix == ".parquet" else partial
+        try:
+            with text.open("w", encoding="utf-8", newline="") as file:
+                _write_csv(file, columns, rows, "\t" if path.suffix == ".tsv" else ",")
+            if text != partial:
+                _csv_to_parquet(text, partial, columns)
+        finally:
+            if text != partial:
+                text.unlink(missing_ok=True)
+
+
+def _write_csv(
+    file: TextIO, columns: Mapping[str, str], rows: Iterable[Sequence[object]], separator: str = ","
+) -> None:
+    writer = csv.writer(file, delimiter=separator, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+
+
+def _csv_to_parquet(text: Path, parquet: Path, columns: Mapping[str, str]) -> None:
+    import duckdb
+
+    table = duckdb.read_csv(str(text), header=True, columns=dict(columns), auto_detect=False)
+    table.write_parquet(str(parquet))
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -60,7 +60,7 @@ def link_prediction(
     split: Split,
     *,
     ranking: bool = True,
-    max_ranked_edges: int | None = 50_000,
+    max_ranked_edges: int | None = 100_000,
     seed: int = 0,
 ) -> LinkPredictionReport:
     """Return how well a scorer fitted on `split.train` tells test edges from non-edges.

@@ -55,12 +55,12 @@ class SharedFraction(SharedNeighbours):
 
     def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
         """Return the score of each edge sources[i] -> targets[i]; 0 if neither has neighbours."""
-        degrees = self.graph.out_degrees
+        degrees = self.graph.out_degrees.astype(np.float32)
         return _divide(super().score(sources, targets), degrees[sources] + degrees[targets])
 
     def score_all_targets(self, sources: NodeIds) -> Scores:
         """Return the scores of every source against every node: (len(sources), num_nodes)."""
-        degrees = self.graph.out_degrees
+        degrees = self.graph.out_degrees.astype(np.float32)
         return _divide(super().score_all_targets(sources), degrees[sources][:, None] + degrees)
 
 
@@ -93,8 +93,8 @@ class AdamicAdar(Method):
         return SharedNeighbours(graph, graph.nodes, (1 / np.log(degrees)).astype(np.float32))
 
 
-def _divide(shared: Scores, degree_sums: NDArray[np.int64]) -> Scores:
+def _divide(shared: Scores, degree_sums: NDArray[np.float32]) -> Scores:
     union = degree_sums - shared
-    fractions = np.zeros_like(shared)
-    np.divide(shared, union, out=fractions, where=union > 0, casting="same_kind")
+    # Where the union is empty nothing is shared either: 0 / 1.
+    fractions: Scores = shared / np.maximum(union, 1)
     return fractions

@@ -15,11 +15,11 @@ from arcvec.graph.names import NodeIds, NodeNames
 Direction: TypeAlias = Literal["targets", "sources"]
 """Whom a node would link to, or who would link to it."""
 
-ROWS = 256
+ROWS = 1024
 """Nodes answered at once."""
 
-TILE_SCORES = 1 << 21
-"""Scores held at once, 8 MB: large enough for the matrix product, small enough for the cache."""
+TILE_SCORES = 1 << 22
+"""Scores held at once: 16 MB."""
 
 
 def recommend(
@@ -146,7 +146,7 @@ def _known_edges(exclude: Graph | None, nodes: NodeNames, direction: Direction) 
 
 
 def _renumbered(graph: Graph, nodes: NodeNames) -> Graph:
-    """Return the edges of `graph` among the nodes named in `nodes`, with the ids they have there."""
+    """Return the edges of `graph` among the nodes in `nodes`, with the ids they have there."""
     new_id = {name: i for i, name in enumerate(nodes)}
     new_ids = np.array([new_id.get(name, -1) for name in graph.nodes], dtype=np.int64)
     sources, targets = (new_ids[ends] for ends in graph.edges())

@@ -1,0 +1,132 @@
+"""What a person sees in the terminal: progress, tables, notes."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from arcvec.evaluation.link_prediction import LinkPredictionReport
+    from arcvec.training.loop import Progress
+
+output = Console(highlight=False)
+"""Results, on standard output."""
+
+messages = Console(stderr=True, highlight=False)
+"""Progress, notes and errors, on standard error."""
+
+
+def note(text: str) -> None:
+    """Print a note beside the result."""
+    messages.print(f"[dim]note:[/] {escape(text)}", soft_wrap=True)
+
+
+def escape(text: str) -> str:
+    """Return text that rich prints as it is."""
+    from rich.markup import escape as rich_escape
+
+    return rich_escape(text)
+
+
+@contextmanager
+def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], None]]:
+    """Yield a function that shows the progress of a training: bar, loss, speed, AUC, time left."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("training"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]}"),
+        TextColumn("{task.fields[speed]} pairs/s"),
+        TextColumn("validation AUC {task.fields[auc]}"),
+        TimeRemainingColumn(compact=True),
+    )
+    with Bar(*columns, console=messages, disable=quiet) as bar:
+        task = bar.add_task("", total=None, loss="-", speed="-", auc="-")
+
+        def report(progress: Progress) -> None:
+            auc = progress.validation_auc
+            bar.update(
+                task,
+                total=progress.steps,
+                completed=progress.step,
+                loss=f"{progress.loss:.3f}",
+                speed=_short(progress.pairs_per_second),
+                auc="-" if auc is None else f"{auc:.4f}",
+            )
+
+        yield report
+
+
+@contextmanager
+def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
+    """Yield a question that turns true after Ctrl-C; a second Ctrl-C stops at once.
+
+    A step is never torn in two that way, so that the checkpoint is exact.
+    """
+    asked = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        messages.print("stopping after this step; once more to stop at once")
+
+    previous = signal.signal(signal.SIGINT, handle)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def link_prediction_table(reports: Mapping[str, LinkPredictionReport], title: str) -> Table:
+    """Return a table with a row for every scorer; the best number of a column is bold."""
+    columns: dict[str, list[float | None]] = {
+        "AUC": [r.auc for r in reports.values()],
+        "AUC random": [r.auc_random for r in reports.values()],
+        "AUC reversed": [r.auc_reversed for r in reports.values()],
+        "average precision": [r.average_precision for r in reports.values()],
+        "MRR": [r.mrr for r in reports.values()],
+        "hits@10": [r.hits_at_10 for r in reports.values()],
+        "hits@100": [r.hits_at_100 for r in reports.values()],
+    }
+    shown = {name: values for name, values in columns.items() if values[0] is not None}
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column("method")
+    for name in shown:
+        table.add_column(name, justify="right")
+    for row, method in enumerate(reports):
+        cells = (_cell(values[row], values) for values in shown.values())
+        table.add_row(escape(method), *cells)
+    return table
+
+
+def plain_print(text: str) -> None:
+    """Print a line for machines: no colours, no wrapping."""
+    sys.stdout.write(text + "\n")
+
+
+def _cell(value: float | None, column: list[float | None]) -> str:
+    if value is None:
+        return "-"
+    best = value == max(v for v in column if v is not None)
+    return f"[bold]{value:.3f}[/]" if best else f"{value:.3f}"
+
+
+def _short(number: float) -> str:
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{unit}"
+    return f"{number:.0f}"

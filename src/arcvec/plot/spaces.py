@@ -1,0 +1,106 @@
+"""Both spaces in the plane: where a node stands as a source, and where as a target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arcvec.embeddings import EdgeEmbeddings
+from arcvec.graph.graph import Graph
+from arcvec.storage import new_file
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LABELS = 14
+
+
+def project(embeddings: EdgeEmbeddings) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return source and target vectors in the plane, (num_nodes, 2) each.
+
+    Of all pairs of planes these keep the scores best: the inner product of the two projections is
+    the best approximation of rank 2 to the table of all scores.
+    """
+    source, target = embeddings.vectors("source"), embeddings.vectors("target")
+    source_basis, source_part = np.linalg.qr(source.astype(np.float64))
+    target_basis, target_part = np.linalg.qr(target.astype(np.float64))
+    left, values, right = np.linalg.svd(source_part @ target_part.T)
+    scale = np.sqrt(values[:2])
+    return source_basis @ left[:, :2] * scale, target_basis @ right[:2].T * scale
+
+
+def draw_spaces(
+    embeddings: EdgeEmbeddings, graph: Graph, path: str | Path, *, overwrite: bool = False
+) -> None:
+    """Write a figure of the source space and the target space, side by side.
+
+    Colour tells the degree on that side; the nodes of highest degree carry their names. Two nodes
+    that point the same way across the panels are likely joined by an edge.
+    """
+    figure_class = _require_matplotlib()
+    figure = figure_class(figsize=(13, 6.2), layout="constrained")
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    spaces = project(embeddings)
+    degrees = (graph.out_degrees, graph.in_degrees)
+    titles = ("as source (coloured by out-degree)", "as target (coloured by in-degree)")
+    for axes, points, degree, title in zip(panels, spaces, degrees, titles, strict=True):
+        dots = _scatter(axes, points, degree)
+        _label(axes, points, degree, embeddings)
+        axes.set_title(title)
+        figure.colorbar(dots, ax=axes, label="degree + 1", pad=0.01)
+    with new_file(Path(path), overwrite=overwrite) as partial:
+        figure.savefig(partial, dpi=150)
+
+
+def _scatter(axes: Axes, points: NDArray[np.float64], degree: NDArray[np.int64]) -> Any:
+    order = np.argsort(degree)  # high degrees on top
+    axes.axhline(0, color="0.85", linewidth=0.8, zorder=0)
+    axes.axvline(0, color="0.85", linewidth=0.8, zorder=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes.scatter(
+        points[order, 0],
+        points[order, 1],
+        c=degree[order] + 1,
+        s=6 + 3 * np.sqrt(degree[order]),
+        cmap="viridis_r",
+        norm="log",
+        alpha=0.75,
+        linewidths=0,
+    )
+
+
+def _label(
+    axes: Axes,
+    points: NDArray[np.float64],
+    degree: NDArray[np.int64],
+    embeddings: EdgeEmbeddings,
+) -> None:
+    """Name the nodes of highest degree, leaving out names that would cover another."""
+    spread = np.ptp(points, axis=0) + 1e-12
+    placed: list[NDArray[np.float64]] = []
+    for node in np.argsort(-degree)[: 4 * _LABELS]:
+        here = points[node] / spread
+        crowded = any(abs(here - there) @ (0.25, 1.0) < 0.045 for there in placed)
+        if crowded or len(placed) == _LABELS:
+            continue
+        placed.append(here)
+        axes.annotate(
+            embeddings.nodes[int(node)],
+            points[node],
+            xytext=(5, 3),
+            textcoords="offset points",
+            fontsize=9,
+        )
+
+
+def _require_matplotlib() -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError(
+            "figures need matplotlib; install it with: pip install 'arcvec[plot]'"
+        ) from None
+    return Figure

@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from arcvec.graph.graph import Graph
+from arcvec.graph.non_edges import (
+    decode_edges,
+    draw_non_edges,
+    encode_edges,
+    reversed_one_way_edges,
+)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("count", [1, 50, 10_000])
+def test_count_or_all_there_are(directed, count):
+    graph = Graph.from_edges([0, 1, 2, 2], [1, 2, 3, 2], nodes=30, directed=directed)
+    drawn = draw_non_edges(graph, count, np.random.default_rng(0))
+    num_pairs = 30 * 29 - 3 if directed else 30 * 29 // 2 - 3
+    assert drawn.shape == (min(count, num_pairs), 2)
+    assert drawn.dtype == np.int32
+    assert np.unique(drawn, axis=0).shape == drawn.shape
+    assert not graph.has_edges(drawn[:, 0], drawn[:, 1]).any()
+
+
+@pytest.mark.parametrize("num_nodes", [0, 1])
+def test_no_pairs_no_non_edges(num_nodes):
+    graph = Graph.from_edges([], [], nodes=num_nodes)
+    assert draw_non_edges(graph, 5, np.random.default_rng(0)).shape == (0, 2)
+
+
+def test_codes_go_there_and_back():
+    edges = np.array([[0, 0], [2, 1], [99_999, 99_998]], dtype=np.int32)
+    assert (decode_edges(encode_edges(edges, 100_000), 100_000) == edges).all()
+
+
+def test_reversed_one_way_edges():
+    graph = Graph.from_edges([0, 1, 1, 3], [1, 0, 2, 3])
+    assert reversed_one_way_edges(graph).tolist() == [[2, 1]]

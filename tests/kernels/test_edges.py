@@ -1,0 +1,28 @@
+import numpy as np
+
+from arcvec.graph.graph import Graph
+from arcvec.kernels.edges import contains_edges, find_edge
+
+
+def test_every_pair_against_a_set():
+    generator = np.random.default_rng(0)
+    sources, targets = generator.integers(25, size=(2, 120))
+    graph = Graph.from_edges(sources, targets, nodes=27)  # the last two rows are empty
+    edges = set(zip(sources.tolist(), targets.tolist(), strict=True))
+    for u in range(27):
+        for v in range(27):
+            position = find_edge(graph.indptr, graph.indices, u, v)
+            assert (position >= 0) == ((u, v) in edges)
+            if position >= 0:
+                assert graph.indices[position] == v
+                assert graph.indptr[u] <= position < graph.indptr[u + 1]
+
+
+def test_many_pairs_at_once():
+    graph = Graph.from_edges([0, 0, 2], [1, 2, 0])
+    found = contains_edges(
+        graph.indptr, graph.indices, np.array([0, 1, 2, 2]), np.array([2, 0, 0, 2])
+    )
+    assert found.tolist() == [True, False, True, False]
+    nothing = np.empty(0, dtype=np.int32)
+    assert contains_edges(graph.indptr, graph.indices, nothing, nothing).size == 0

@@ -1,0 +1,49 @@
+import networkx as nx
+import numpy as np
+import pytest
+
+from arcvec.kernels.forest import spanning_forest
+
+
+def slow_forest(sources, targets, order, num_nodes):
+    part = list(range(num_nodes))
+    kept = [False] * len(sources)
+    for edge in order:
+        one, other = part[sources[edge]], part[targets[edge]]
+        if one != other:
+            part = [one if p == other else p for p in part]
+            kept[edge] = True
+    return kept
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_against_plain_python(seed):
+    generator = np.random.default_rng(seed)
+    sources, targets = generator.integers(40, size=(2, 70))
+    order = generator.permutation(70)
+    kept = spanning_forest(sources, targets, order, 40)
+    assert kept.tolist() == slow_forest(sources, targets, order, 40)
+
+
+def test_forest_spans_what_the_graph_spans():
+    generator = np.random.default_rng(9)
+    sources, targets = generator.integers(100, size=(2, 120))
+    kept = spanning_forest(sources, targets, np.arange(120), 100)
+    whole, forest = nx.Graph(), nx.Graph()
+    whole.add_nodes_from(range(100))
+    forest.add_nodes_from(range(100))
+    whole.add_edges_from(zip(sources, targets, strict=True))
+    forest.add_edges_from(zip(sources[kept], targets[kept], strict=True))
+    assert nx.is_forest(forest)
+    assert nx.number_connected_components(forest) == nx.number_connected_components(whole)
+
+
+def test_first_edges_win_and_loops_never_do():
+    sources, targets = np.array([0, 0, 1, 2]), np.array([0, 1, 0, 1])
+    kept = spanning_forest(sources, targets, np.array([0, 2, 1, 3]), 3)
+    assert kept.tolist() == [False, False, True, True]
+
+
+def test_no_edges():
+    nothing = np.empty(0, dtype=np.int64)
+    assert spanning_forest(nothing, nothing, nothing, 3).size == 0

@@ -1,0 +1,93 @@
+"""What every method promises, whatever it computes."""
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from arcvec.graph.graph import Graph
+from arcvec.graph.names import NodeNames
+from arcvec.methods.baselines import BASELINES
+
+METHODS = [method() for method in BASELINES.values()]
+
+
+@pytest.fixture(params=METHODS, ids=list(BASELINES))
+def method(request):
+    return request.param
+
+
+@pytest.fixture(params=[True, False], ids=["directed", "undirected"])
+def graph(request):
+    """Thirty nodes with edges, self-loops among them, and two isolated nodes."""
+    sources, targets = np.random.default_rng(0).integers(30, size=(2, 150))
+    names = [f"node-{i}" for i in range(32)]
+    return Graph.from_edges(sources, targets, nodes=names, directed=request.param)
+
+
+def all_pairs(num_nodes):
+    return np.indices((num_nodes, num_nodes), dtype=np.int32).reshape(2, -1)
+
+
+def test_scores_are_finite_float32(method, graph):
+    scores = method.fit(graph).score(*all_pairs(32))
+    assert scores.dtype == np.float32
+    assert scores.shape == (32 * 32,)
+    assert np.isfinite(scores).all()
+    assert np.unique(scores).size > 1
+
+
+def test_no_edges_no_scores(method, graph):
+    nothing = np.empty(0, dtype=np.int32)
+    assert method.fit(graph).score(nothing, nothing).shape == (0,)
+
+
+def test_all_targets_are_scored_as_edge_by_edge(method, graph):
+    scorer = method.fit(graph)
+    everyone = scorer.score_all_targets(np.array([3, 31, 3]))
+    assert everyone.dtype == np.float32
+    expected = scorer.score(*all_pairs(32)).reshape(32, 32)[[3, 31, 3]]
+    np.testing.assert_allclose(everyone, expected, rtol=1e-6)
+
+
+def test_fitting_twice_gives_the_same_scores(method, graph):
+    pairs = all_pairs(32)
+    np.testing.assert_array_equal(method.fit(graph).score(*pairs), method.fit(graph).score(*pairs))
+
+
+def test_names_change_no_number(method, graph):
+    names = NodeNames.from_strings(f"other {31 - i}" for i in range(32))
+    renamed = Graph(graph.indptr, graph.indices, names, graph.directed)
+    pairs = all_pairs(32)
+    np.testing.assert_array_equal(
+        method.fit(graph).score(*pairs), method.fit(renamed).score(*pairs)
+    )
+
+
+def test_undirected_scores_are_symmetric(method, graph):
+    if graph.directed:
+        pytest.skip("only undirected graphs promise symmetry")
+    scores = method.fit(graph).score(*all_pairs(32)).reshape(32, 32)
+    np.testing.assert_array_equal(scores, scores.T)
+
+
+def test_unknown_node_is_named(method, graph):
+    nodes = method.fit(graph).nodes
+    assert nodes.ids(["node-3"]).tolist() == [3]
+    with pytest.raises(KeyError, match="unknown node 'node-77'"):
+        nodes.ids(["node-77"])
+
+
+def test_unknown_setting_is_refused(method):
+    with pytest.raises(ValidationError):
+        type(method)(no_such_setting=1)
+
+
+def test_graph_without_edges_scores_zero(method):
+    scorer = method.fit(Graph.from_edges([], [], nodes=3))
+    assert scorer.score(*all_pairs(3)).tolist() == [0.0] * 9
+
+
+def test_source_degree_times_target_degree():
+    graph = Graph.from_edges([0, 0, 1], [1, 2, 2])
+    scores = BASELINES["degree-product"]().fit(graph).score_all_targets(np.arange(3))
+    assert scores.tolist() == [[0, 2, 4], [0, 1, 2], [0, 0, 0]]

@@ -1,0 +1,83 @@
+import math
+import os
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from arcvec.evaluation.metrics import roc_auc
+from arcvec.graph.graph import Graph
+from arcvec.graph.split import read_split
+from arcvec.methods.neighbours import AdamicAdar, CommonNeighbours, Jaccard
+
+
+def shared_data() -> Path:
+    beside = Path(__file__).parents[3] / "shared" / "data"
+    folder = Path(os.environ.get("ARCVEC_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip(f"no shared data: neither $ARCVEC_DATA nor {beside}")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("method", "reference"),
+    [
+        (CommonNeighbours(), nx.common_neighbor_centrality),
+        (Jaccard(), nx.jaccard_coefficient),
+        (AdamicAdar(), nx.adamic_adar_index),
+    ],
+    ids=["common", "jaccard", "adamic-adar"],
+)
+def test_undirected_against_networkx(method, reference):
+    theirs = nx.gnm_random_graph(40, 150, seed=1)
+    edges = np.array(theirs.edges)
+    graph = Graph.from_edges(edges[:, 0], edges[:, 1], nodes=40, directed=False)
+    pairs = np.array(list(nx.non_edges(theirs)) + list(theirs.edges))
+    options = {"alpha": 1.0} if reference is nx.common_neighbor_centrality else {}
+    expected = [score for _, _, score in reference(theirs, pairs.tolist(), **options)]
+    scores = method.fit(graph).score(pairs[:, 0], pairs[:, 1])
+    np.testing.assert_allclose(scores, expected, rtol=1e-6)
+
+
+def slow_scores(rows, source, target):
+    shared, union = rows[source] & rows[target], rows[source] | rows[target]
+    rarity = sum(1 / math.log(max(len(rows[node]), 2)) for node in shared)
+    return len(shared), len(shared) / len(union) if union else 0.0, rarity
+
+
+def test_directed_against_sets():
+    sources, targets = np.random.default_rng(3).integers(25, size=(2, 90))
+    graph = Graph.from_edges(sources, targets, nodes=30)
+    rows = [set(graph.indices[graph.indptr[u] : graph.indptr[u + 1]].tolist()) for u in range(30)]
+    assert min(map(len, rows)) == 0
+    pairs = np.indices((30, 30)).reshape(2, -1)
+    expected = np.array([slow_scores(rows, u, v) for u, v in pairs.T])
+    for i, method in enumerate([CommonNeighbours(), Jaccard(), AdamicAdar()]):
+        np.testing.assert_allclose(method.fit(graph).score(*pairs), expected[:, i], rtol=1e-5)
+
+
+def test_shared_node_without_targets_counts_as_with_two():
+    graph = Graph.from_edges([0, 1, 0, 1, 3, 3], [2, 2, 3, 3, 0, 1])
+    score = AdamicAdar().fit(graph).score(np.array([0]), np.array([1]))
+    assert score[0] == pytest.approx(1 / math.log(2) + 1 / math.log(2))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("wiki-vote", {CommonNeighbours: 0.580, Jaccard: 0.579}),
+        ("ca-HepTh", {CommonNeighbours: 0.765, Jaccard: 0.765, AdamicAdar: 0.765}),
+        ("ppi", {CommonNeighbours: 0.777, Jaccard: 0.766, AdamicAdar: 0.779}),
+    ],
+)
+def test_table_1_of_the_paper(name, expected):
+    split = read_split(shared_data() / "splits" / name)
+    negatives = split.test_negatives
+    if split.directed_negatives is not None:
+        negatives = split.directed_negatives
+    for method, auc in expected.items():
+        scorer = method().fit(split.train)
+        positive = scorer.score(split.test[:, 0], split.test[:, 1])
+        negative = scorer.score(negatives[:, 0], negatives[:, 1])
+        assert roc_auc(positive, negative) == pytest.approx(auc, abs=0.001)
