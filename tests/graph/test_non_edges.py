@@ -22,6 +22,21 @@ def test_count_or_all_there_are(directed, count):
     assert not graph.has_edges(drawn[:, 0], drawn[:, 1]).any()
 
 
+@pytest.mark.parametrize("count", [200, 700], ids=["rejection", "enumeration"])
+def test_every_non_edge_is_equally_likely(count):
+    cycle = Graph.from_edges(np.arange(50), np.roll(np.arange(50), -1))
+    counts = np.zeros((50, 50))
+    for seed in range(24_000 // count):
+        drawn = draw_non_edges(cycle, count, np.random.default_rng(seed))
+        counts[drawn[:, 0], drawn[:, 1]] += 1
+    free = ~np.eye(50, dtype=bool)
+    free[cycle.edges()] = False
+    expected = counts.sum() / free.sum()
+    chi_squared = ((counts[free] - expected) ** 2 / expected).sum()
+    assert chi_squared < 2399 + 4 * 69  # 2399 degrees of freedom, deviation 69
+    assert counts[~free].sum() == 0
+
+
 @pytest.mark.parametrize("num_nodes", [0, 1])
 def test_no_pairs_no_non_edges(num_nodes):
     graph = Graph.from_edges([], [], nodes=num_nodes)

@@ -1,6 +1,4 @@
 import logging
-import os
-from pathlib import Path
 
 import numba
 import numpy as np
@@ -12,14 +10,6 @@ from arcvec.graph.names import NodeNames
 from arcvec.graph.split import is_split, read_split, save_split, split_edges
 
 ARRAYS = ("test", "train_negatives", "test_negatives", "directed_negatives", "validation")
-
-
-def shared_data() -> Path:
-    beside = Path(__file__).parents[3] / "shared" / "data"
-    folder = Path(os.environ.get("ARCVEC_DATA", beside))
-    if not folder.is_dir():
-        pytest.skip(f"no shared data: neither $ARCVEC_DATA nor {beside}")
-    return folder
 
 
 def random_graph(num_nodes=60, num_edges=400, *, directed=True, seed=0, **options) -> Graph:
@@ -84,30 +74,15 @@ def test_negatives_are_non_edges_without_repeats(graph):
         assert (negatives[:, 0] < negatives[:, 1]).all()
 
 
-def test_negatives_are_uniform():
-    # 20 nodes in a directed cycle: 360 ordered non-edges, each as likely as any other.
-    cycle = Graph.from_edges(np.arange(20), np.roll(np.arange(20), -1))
-    counts = np.zeros((20, 20))
-    for seed in range(600):
-        split = split_edges(cycle, test_fraction=0.05, seed=seed)
-        np.add.at(counts, tuple(split.test_negatives.T), 1)
-        np.add.at(counts, tuple(split.train_negatives.T), 1)
-    free = counts[~cycle.has_edges(*np.indices((20, 20)).reshape(2, -1)).reshape(20, 20)]
-    free = free[free > 0]
-    assert free.size == 360
-    chi_squared = ((free - free.mean()) ** 2 / free.mean()).sum()
-    assert chi_squared < 460  # 359 degrees of freedom: mean 359, deviation 27
-
-
 def test_every_free_edge_is_equally_likely_to_be_tested():
     # A triangle with a tail: the three edges of the triangle share the one test edge.
     graph = Graph.from_edges([0, 1, 2, 2], [1, 2, 0, 3])
     counts = {}
-    for seed in range(900):
+    for seed in range(300):
         (edge,) = as_set(split_edges(graph, test_fraction=0.25, seed=seed).test)
         counts[edge] = counts.get(edge, 0) + 1
     assert set(counts) == {(0, 1), (1, 2), (2, 0)}
-    assert min(counts.values()) > 230  # mean 300, deviation 14
+    assert min(counts.values()) > 65  # mean 100, deviation 8
 
 
 def test_directed_negatives_follow_the_rule():
@@ -235,8 +210,8 @@ def test_saving_does_not_overwrite_unasked(tmp_path, graph):
 
 
 @pytest.mark.parametrize("name", ["wiki-vote", "ca-HepTh", "ppi"])
-def test_authors_folder_read_and_written_again(tmp_path, name):
-    folder = shared_data() / "splits" / name
+def test_authors_folder_read_and_written_again(shared_data, tmp_path, name):
+    folder = shared_data(f"splits/{name}")
     split = read_split(folder)
     save_split(split, tmp_path / "again")
     for path in sorted(folder.glob("*.npy")):
@@ -251,14 +226,14 @@ def test_authors_folder_read_and_written_again(tmp_path, name):
     assert again.train.fingerprint == split.train.fingerprint
 
 
-def test_authors_facts():
-    hepth = read_split(shared_data() / "splits" / "ca-HepTh")
+def test_authors_facts(shared_data):
+    hepth = read_split(shared_data("splits/ca-HepTh"))
     assert hepth.train.num_nodes == 8638
     assert not hepth.train.directed
-    ppi = read_split(shared_data() / "splits" / "ppi")
+    ppi = read_split(shared_data("splits/ppi"))
     assert ppi.train.num_self_loops == 404
     assert (ppi.test[:, 0] == ppi.test[:, 1]).sum() == 460
-    wiki = read_split(shared_data() / "splits" / "wiki-vote")
+    wiki = read_split(shared_data("splits/wiki-vote"))
     assert wiki.train.directed
     assert wiki.train.nodes[4853] == "5988"
     assert len(wiki.directed_negatives) == 149_560

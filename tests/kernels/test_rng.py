@@ -3,20 +3,7 @@ import pytest
 from numba import njit, prange
 
 from arcvec.kernels.rng import draw_below, draw_bits, draw_unit
-
-MASK = (1 << 64) - 1
-
-
-def slow_mix(x):
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
-    return x ^ (x >> 31)
-
-
-def slow_bits(seed, item, step):
-    golden = 0x9E3779B97F4A7C15
-    state = slow_mix((seed * golden + item * 0xD1B54A32D192ED03) & MASK)
-    return slow_mix((state + step * golden + golden) & MASK)
+from tests.kernels.twins import slow_bits
 
 
 @njit(parallel=True)

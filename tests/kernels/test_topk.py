@@ -18,13 +18,13 @@ def slow_best(row, query, known, k):
     allowed = [
         (-score, i)
         for i, score in enumerate(row.tolist())
-        if i != query and not known.has_edges(np.array([query]), np.array([i]))[0]
+        if i != query and (query, i) not in known
     ]
     return sorted(allowed)[:k]
 
 
 @pytest.mark.parametrize("k", [1, 3, 10, 45])
-@pytest.mark.parametrize("width", [1, 7, 50])
+@pytest.mark.parametrize("width", [7, 50])
 def test_against_sorting_with_many_ties(k, width):
     generator = np.random.default_rng(k)
     scores = generator.integers(6, size=(50, 50)).astype(np.float32)
@@ -32,8 +32,9 @@ def test_against_sorting_with_many_ties(k, width):
     known = Graph.from_edges(sources, targets, nodes=50)
     queries = generator.permutation(50)
     best_scores, best_ids = run_tiles(scores, queries, known, k, width)
-    for i, query in enumerate(queries):
-        expected = slow_best(scores[i], query, known, k)
+    known_edges = set(zip(sources.tolist(), targets.tolist(), strict=True))
+    for i, query in enumerate(queries.tolist()):
+        expected = slow_best(scores[i], query, known_edges, k)
         found = sorted(
             (-s, j)
             for s, j in zip(best_scores[i].tolist(), best_ids[i].tolist(), strict=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 NodeIds: TypeAlias = NDArray[np.integer]
 """Array of node ids, each in 0..num_nodes - 1."""
 
-_ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"))
+ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"))
 
 
 class NodeNames(Sequence[str]):
@@ -107,7 +107,7 @@ class NodeNames(Sequence[str]):
 
 def escape(name: str) -> str:
     """Return the name as one line of `nodes.txt`."""
-    for plain, escaped in _ESCAPES:
+    for plain, escaped in ESCAPES:
         name = name.replace(plain, escaped)
     return name
 

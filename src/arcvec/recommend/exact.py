@@ -117,7 +117,7 @@ def _best_of(
     best_ids = np.full((len(ids), min(k, num_nodes)), -1, dtype=np.int32)
     best_scores = np.full(best_ids.shape, -np.inf, dtype=np.float32)
     queries = embeddings.vectors(mine, ids)
-    width = TILE_SCORES // len(ids)
+    width = max(1, TILE_SCORES // len(ids))
     for start in range(0, num_nodes, width):
         candidates = np.arange(start, min(start + width, num_nodes))
         scores = queries @ embeddings.vectors(other, candidates).T

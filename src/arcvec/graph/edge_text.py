@@ -1,0 +1,83 @@
+"""Text files of edges, line by line: opened, decoded, split into columns, faults described."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+_FIELD = re.compile(r"[^ \t\r\n]+")
+
+
+@contextmanager
+def open_lines(path: Path) -> Iterator[IO[bytes]]:
+    """Open a text file, gzipped or not, for reading its lines as bytes."""
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    try:
+        with gzip.open(path) if zipped else path.open("rb") as lines:
+            yield lines
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise ValueError(
+            f"{path}: expected a whole gzip file, got one cut short or damaged; fetch it again"
+        ) from None
+
+
+def decode(path: Path, lines: Iterable[bytes]) -> Iterator[str]:
+    """Yield lines of text.
+
+    Raises:
+        ValueError: a line is not UTF-8; the message names it.
+    """
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{path}:{number}: expected UTF-8 text, got the byte 0x{line[error.start]:02x}; "
+                "save the file as UTF-8"
+            ) from None
+
+
+def split_rows(lines: Iterable[str], separator: str | None) -> Iterator[tuple[int, list[str]]]:
+    """Yield the columns of each row and the line it starts on, from 1; blank lines are passed."""
+    if separator is None or len(separator) > 1:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                fields = line.rstrip("\r\n").split(separator) if separator else _FIELD.findall(line)
+                yield number, fields
+        return
+    reader = csv.reader(lines, delimiter=separator)
+    number = 1
+    for row in reader:
+        if row:
+            yield number, row
+        number = reader.line_num + 1
+
+
+def describe_column_count(row: Sequence[str], expected: int) -> str:
+    """Return what is wrong with a row that has not the columns it should, and what to do."""
+    if len(row) > 1:
+        return f"expected {expected} columns as on the first line, got {len(row)}"
+    names = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
+    found = [(mark, name) for mark, name in names.items() if row and mark in row[0].strip()]
+    mark, name = found[0] if found else (",", "commas")
+    shown = mark.replace("\t", "\\t")
+    return (
+        f"expected 2 or 3 columns, got {len(row)}; "
+        f'if columns are split by {name}, pass --separator "{shown}"'
+    )
+
+
+def is_number(text: str) -> bool:
+    """Tell whether the text is a number, be it negative or not finite."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

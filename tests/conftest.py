@@ -1,0 +1,68 @@
+"""Graphs with obvious answers, and the way to the shared data."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from arcvec.graph.graph import Graph
+
+PROJECT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def path_graph() -> Graph:
+    """0 -> 1 -> 2 -> 3 -> 4."""
+    return Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+
+
+@pytest.fixture
+def star_graph() -> Graph:
+    """The hub, 0, points at 1, 2, 3, 4 and 5."""
+    return Graph.from_edges([0] * 5, [1, 2, 3, 4, 5])
+
+
+@pytest.fixture
+def directed_cycle() -> Graph:
+    """0 -> 1 -> ... -> 7 -> 0."""
+    return Graph.from_edges(range(8), [1, 2, 3, 4, 5, 6, 7, 0])
+
+
+@pytest.fixture
+def two_cliques() -> Graph:
+    """Undirected: everyone among 0..3 knows everyone, and so among 4..7; nobody knows both."""
+    pairs = [(i + k, j + k) for k in (0, 4) for i in range(4) for j in range(i + 1, 4)]
+    return Graph.from_edges(*zip(*pairs, strict=True), directed=False)
+
+
+@pytest.fixture
+def isolated_node() -> Graph:
+    """0 -> 1, and 2 without any edge."""
+    return Graph.from_edges([0], [1], nodes=3)
+
+
+@pytest.fixture
+def empty_graph() -> Graph:
+    """No nodes, no edges."""
+    return Graph.from_edges([], [])
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Callable[[str], Path]:
+    """Give the path of a shared file or folder, as in `shared_data("splits/wiki-vote")`.
+
+    Looks in `$ARCVEC_DATA`, then in `../shared/data`; the test is skipped where neither has it.
+    """
+
+    def find(name: str) -> Path:
+        named = os.environ.get("ARCVEC_DATA")
+        folders = [Path(named)] if named else []
+        folders.append(PROJECT.parent / "shared" / "data")
+        for folder in folders:
+            if (folder / name).exists():
+                return folder / name
+        places = " or ".join(str(folder) for folder in folders)
+        pytest.skip(f"needs {name}, which is not in {places}; set ARCVEC_DATA to where it is")
+
+    return find

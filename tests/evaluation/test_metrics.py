@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from arcvec.embeddings import EdgeEmbeddings
+from arcvec.evaluation import metrics
+from arcvec.evaluation.metrics import (
+    average_precision,
+    hits_at,
+    mean_reciprocal_rank,
+    rank_edges,
+    roc_auc,
+    standard_error_of_mrr,
+)
+from arcvec.graph.graph import Graph
+from arcvec.graph.names import NodeNames
+
+
+def embeddings_of(scores) -> EdgeEmbeddings:
+    """Vectors whose inner products are the given matrix of scores, exactly."""
+    scores = np.asarray(scores, dtype=np.float32)
+    return EdgeEmbeddings(
+        scores, np.eye(len(scores), dtype=np.float32), NodeNames.numbered(len(scores))
+    )
+
+
+def test_areas_against_scikit_learn():
+    generator = np.random.default_rng(0)
+    positive = generator.integers(20, size=300).astype(np.float32) + 3
+    negative = generator.integers(20, size=500).astype(np.float32)
+    labels = np.repeat([1, 0], [300, 500])
+    scores = np.concatenate([positive, negative])
+    assert roc_auc(positive, negative) == pytest.approx(roc_auc_score(labels, scores))
+    expected = average_precision_score(labels, scores)
+    assert average_precision(positive, negative) == pytest.approx(expected)
+
+
+def test_auc_is_the_chance_of_winning():
+    positive, negative = np.array([1.0, 3.0, 3.0]), np.array([0.0, 1.0, 3.0, 4.0])
+    wins = [(p > n) + 0.5 * (p == n) for p in positive for n in negative]
+    assert roc_auc(positive, negative) == pytest.approx(np.mean(wins))
+    assert roc_auc(negative, positive) == pytest.approx(1 - np.mean(wins))
+
+
+def test_known_ranks():
+    # From node 0: scores 9 (itself), 5, 4, 4, 1.
+    scorer = embeddings_of(np.tile([9, 5, 4, 4, 1], (5, 1)))
+    nothing = Graph.from_edges([], [], nodes=5)
+    assert rank_edges(scorer, np.array([[0, 1]]), nothing).tolist() == [1.0]
+    assert rank_edges(scorer, np.array([[0, 2]]), nothing).tolist() == [2.5]
+    assert rank_edges(scorer, np.array([[0, 4]]), nothing).tolist() == [4.0]
+    # Asked for together, the edges of a source do not stand in each other's way.
+    assert rank_edges(scorer, np.array([[0, 2], [0, 4]]), nothing).tolist() == [2.5, 3.0]
+    known = Graph.from_edges([0, 0, 0], [1, 2, 4], nodes=5)
+    assert rank_edges(scorer, np.array([[0, 4]]), known).tolist() == [2.0]
+
+
+def test_self_loop_is_ranked_like_any_edge():
+    scorer = embeddings_of(np.tile([2, 3, 1], (3, 1)))
+    nothing = Graph.from_edges([], [], nodes=3)
+    assert rank_edges(scorer, np.array([[0, 0]]), nothing).tolist() == [2.0]
+
+
+def slow_rank(scores, source, target, edges, known):
+    filtered = {v for u, v in edges if u == source} | {v for u, v in known if u == source}
+    filtered = (filtered | {source}) - {target}
+    others = [s for v, s in enumerate(scores[source]) if v not in filtered | {target}]
+    own = scores[source][target]
+    return 1 + sum(s > own for s in others) + sum(s == own for s in others) / 2
+
+
+@pytest.mark.parametrize("block_scores", [1, 100, 1 << 24])
+def test_ranks_against_plain_python_in_any_blocks(monkeypatch, block_scores):
+    monkeypatch.setattr(metrics, "BLOCK_SCORES", block_scores)
+    generator = np.random.default_rng(1)
+    scores = generator.integers(8, size=(30, 30)).astype(np.float32)
+    edges = np.unique(generator.integers(30, size=(60, 2)), axis=0)
+    edges = generator.permutation(edges)
+    known = Graph.from_edges(*generator.integers(30, size=(2, 90)), nodes=30)
+    known_edges = list(zip(*known.edges(), strict=True))
+    ranks = rank_edges(embeddings_of(scores), edges, known)
+    expected = [slow_rank(scores, u, v, edges.tolist(), known_edges) for u, v in edges]
+    assert ranks.tolist() == expected
+
+
+def test_nan_is_not_a_rank():
+    known = Graph.from_edges([], [], nodes=3)
+    broken = EdgeEmbeddings(
+        np.full((3, 1), np.nan, dtype=np.float32), np.ones((3, 1)), NodeNames.numbered(3)
+    )
+    with pytest.raises(ValueError, match="got NaN for the edge 1 -> 2"):
+        rank_edges(broken, np.array([[1, 2]]), known)
+
+
+def test_numbers_from_ranks():
+    ranks = np.array([1.0, 2.0, 4.0, 10.5])
+    assert mean_reciprocal_rank(ranks) == pytest.approx((1 + 0.5 + 0.25 + 1 / 10.5) / 4)
+    assert hits_at(ranks, 2) == 0.5
+    assert hits_at(ranks, 10) == 0.75
+    reciprocal = [1, 0.5, 0.25, 1 / 10.5]
+    assert standard_error_of_mrr(ranks) == pytest.approx(np.std(reciprocal, ddof=1) / 2)

@@ -1,0 +1,56 @@
+"""Plain-Python twins of the random numbers and the walks: slow, and written without a kernel."""
+
+MASK = (1 << 64) - 1
+
+
+def slow_mix(x):
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+    return x ^ (x >> 31)
+
+
+def slow_bits(seed, item, step):
+    golden = 0x9E3779B97F4A7C15
+    state = slow_mix((seed * golden + item * 0xD1B54A32D192ED03) & MASK)
+    return slow_mix((state + step * golden + golden) & MASK)
+
+
+def slow_below(seed, item, step, bound):
+    return (slow_bits(seed, item, step) >> 32) * bound >> 32
+
+
+def slow_unit(seed, item, step):
+    return (slow_bits(seed, item, step) >> 11) / 2**53
+
+
+def slow_neighbour(targets, weights, seed, walk, draw):
+    """Draw one of the targets, by weight if there are weights."""
+    if weights is None:
+        return targets[slow_below(seed, walk, draw, len(targets))]
+    x = slow_unit(seed, walk, draw) * sum(weights)
+    for target, weight in zip(targets, weights, strict=True):
+        x -= weight
+        if x < 0:
+            return target
+    return targets[-1]
+
+
+def slow_walk(step_maps, start, length, seed, walk):
+    """Walk with one map of (targets, weights) per step, the maps taken in turn."""
+    nodes = [start]
+    for step in range(1, length):
+        targets, weights = step_maps[(step - 1) % len(step_maps)][nodes[-1]]
+        if not targets:
+            break
+        nodes.append(slow_neighbour(targets, weights, seed, walk, step))
+    return nodes + [-1] * (length - len(nodes))
+
+
+def rows_of(graph):
+    """Return node -> (targets, weights or None)."""
+    rows = {}
+    for node in range(graph.num_nodes):
+        cut = slice(graph.indptr[node], graph.indptr[node + 1])
+        weights = None if graph.weights is None else graph.weights[cut].astype(float).tolist()
+        rows[node] = (graph.indices[cut].tolist(), weights)
+    return rows

@@ -1,0 +1,136 @@
+import numba
+import numpy as np
+import pytest
+
+from arcvec.embeddings import EdgeEmbeddings
+from arcvec.graph.graph import Graph
+from arcvec.graph.names import NodeNames
+from arcvec.recommend import exact
+from arcvec.recommend.exact import recommend, top_k, top_k_blocks
+
+NUM_NODES = 57
+
+
+@pytest.fixture(params=[True, False], ids=["directed", "undirected"])
+def embeddings(request):
+    source, target = np.random.default_rng(0).normal(size=(2, NUM_NODES, 3))
+    if request.param:
+        # Small integers: scores are exact in float32 and full of ties.
+        source, target = np.round(source), np.round(target)
+    return EdgeEmbeddings(
+        source.astype(np.float32),
+        target.astype(np.float32),
+        NodeNames.from_strings(f"n{i}" for i in range(NUM_NODES)),
+        directed=request.param,
+    )
+
+
+@pytest.fixture
+def known(embeddings):
+    sources, targets = np.random.default_rng(1).integers(NUM_NODES, size=(2, 400))
+    return Graph.from_edges(sources, targets, nodes=embeddings.nodes)
+
+
+def brute_force(embeddings, ids, k, known, direction):
+    everyone = np.arange(NUM_NODES)
+    answers = []
+    for query in ids:
+        pair = (np.full(NUM_NODES, query), everyone)
+        sources, targets = pair if direction == "targets" else pair[::-1]
+        scores = embeddings.score(sources, targets)
+        allowed = everyone != query
+        if known is not None:
+            allowed &= ~known.has_edges(sources, targets)
+        order = sorted(everyone[allowed], key=lambda v: (-scores[v], v))[:k]
+        padding = k - len(order)
+        answers.append([*order, *([-1] * padding)])
+    return np.array(answers)
+
+
+@pytest.mark.parametrize("direction", ["targets", "sources"])
+@pytest.mark.parametrize("k", [1, 10, 80])
+@pytest.mark.parametrize("tile_scores", [1 << 7, 1 << 22])
+def test_against_brute_force(monkeypatch, embeddings, known, direction, k, tile_scores):
+    monkeypatch.setattr(exact, "TILE_SCORES", tile_scores)
+    monkeypatch.setattr(exact, "ROWS", 10)
+    ids = np.array([5, 0, 56, 5, *range(10, 30)])
+    for exclude in (None, known):
+        found, scores = top_k(embeddings, ids, k, exclude=exclude, direction=direction)
+        assert found.dtype == np.int32
+        assert scores.dtype == np.float32
+        expected = brute_force(embeddings, ids, k, exclude, direction)
+        np.testing.assert_array_equal(found, expected)
+        assert np.isneginf(scores[found < 0]).all()
+        rows, columns = np.nonzero(found >= 0)
+        pair = (ids[rows], found[rows, columns])
+        ends = pair if direction == "targets" else pair[::-1]
+        np.testing.assert_allclose(scores[rows, columns], embeddings.score(*ends), atol=1e-5)
+
+
+def test_blocks_cover_all_nodes_in_order(monkeypatch, embeddings, known):
+    monkeypatch.setattr(exact, "ROWS", 10)
+    blocks = list(top_k_blocks(embeddings, 4, exclude=known))
+    assert [len(ids) for ids, _, _ in blocks] == [10, 10, 10, 10, 10, 7]
+    found, scores = top_k(embeddings, np.arange(NUM_NODES), 4, exclude=known)
+    np.testing.assert_array_equal(np.concatenate([b[1] for b in blocks]), found)
+    np.testing.assert_array_equal(np.concatenate([b[2] for b in blocks]), scores)
+
+
+def test_same_on_any_number_of_threads(embeddings):
+    ids = np.arange(NUM_NODES)
+    threads = numba.get_num_threads()
+    first = top_k(embeddings, ids, 7)
+    numba.set_num_threads(1)
+    try:
+        second = top_k(embeddings, ids, 7)
+    finally:
+        numba.set_num_threads(threads)
+    np.testing.assert_array_equal(first[0], second[0])
+    np.testing.assert_array_equal(first[1], second[1])
+
+
+def test_names_at_the_border(embeddings, known):
+    names, scores = recommend(embeddings, ["n5", "n7"], k=3, exclude=known)
+    ids, expected = top_k(embeddings, np.array([5, 7]), 3, exclude=known)
+    assert names.tolist() == [[f"n{i}" for i in row] for row in ids]
+    np.testing.assert_array_equal(scores, expected)
+    with pytest.raises(KeyError, match="unknown node 'nobody'"):
+        recommend(embeddings, ["nobody"])
+
+
+@pytest.mark.parametrize("direction", ["targets", "sources"])
+def test_excluded_graph_is_matched_by_name(embeddings, known, direction):
+    # The same edges over other ids: nodes turned round, a stranger in front, one node missing.
+    order = np.array([i for i in reversed(range(NUM_NODES)) if i != 20])
+    kept = known.subgraph(order)
+    sources, targets = kept.edges()
+    names = ["stranger", *(f"n{i}" for i in order)]
+    other = Graph.from_edges(np.append(sources + 1, 0), np.append(targets + 1, 3), nodes=names)
+    same = known.subgraph(order).subgraph(np.argsort(order))
+    without_20 = Graph.from_edges(
+        *(np.flatnonzero(np.arange(NUM_NODES) != 20)[ends] for ends in same.edges()),
+        nodes=embeddings.nodes,
+    )
+    ids = np.arange(NUM_NODES)
+    np.testing.assert_array_equal(
+        top_k(embeddings, ids, 9, exclude=other, direction=direction)[0],
+        top_k(embeddings, ids, 9, exclude=without_20, direction=direction)[0],
+    )
+
+
+def test_padding_has_no_name(embeddings):
+    names, scores = recommend(embeddings, ["n1"], k=NUM_NODES + 2)
+    assert names[0, -3:].tolist() == ["", "", ""]
+    assert np.isfinite(scores[0, :-3]).all()
+
+
+def test_no_queries(embeddings):
+    ids, scores = top_k(embeddings, np.empty(0, dtype=np.int64), 3)
+    assert ids.shape == scores.shape == (0, 3)
+
+
+def test_bad_arguments_are_refused(embeddings):
+    with pytest.raises(ValueError, match="expected k of at least 1, got 0"):
+        top_k(embeddings, np.array([0]), 0)
+    with pytest.raises(ValueError, match='expected direction "targets" or "sources"'):
+        top_k(embeddings, np.array([0]), 3, direction="both")

@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from arcvec.graph.graph import Graph
+from arcvec.training.validation import hold_out
+
+
+@pytest.fixture(params=[True, False], ids=["directed", "undirected"])
+def graph(request):
+    sources, targets = np.random.default_rng(0).integers(80, size=(2, 600))
+    return Graph.from_edges(sources, targets, directed=request.param)
+
+
+def test_held_out_edges_leave_the_training_graph(graph):
+    seen, validation = hold_out(graph, 0.1, seed=0)
+    edges = validation.pairs[validation.is_edge]
+    others = validation.pairs[~validation.is_edge]
+    assert len(edges) == round(0.1 * graph.num_edges)
+    assert seen.num_edges == graph.num_edges - len(edges)
+    assert graph.has_edges(*edges.T).all()
+    assert not seen.has_edges(*edges.T).any()
+    assert not graph.has_edges(*others.T).any()
+    # On a directed graph, the reversed one-way edges are among the negatives.
+    turned = graph.has_edges(others[:, 1], others[:, 0])
+    assert turned.any() == graph.directed
+
+
+def test_auc_is_scikit_learns(graph):
+    _, validation = hold_out(graph, 0.1, seed=0)
+    source, target = np.random.default_rng(1).normal(size=(2, 80, 3)).astype(np.float32)
+    table = source @ target.T
+    if not graph.directed:
+        table = table + table.T
+    expected = roc_auc_score(validation.is_edge, table[tuple(validation.pairs.T)])
+    assert validation.auc(source, target) == pytest.approx(expected, abs=1e-6)
+
+
+def test_nothing_is_held_out_of_a_tree_or_when_not_asked(graph, path_graph):
+    assert hold_out(path_graph, 0.1, seed=0) == (path_graph, None)
+    assert hold_out(graph, 0.0, seed=0) == (graph, None)
