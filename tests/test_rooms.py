@@ -22,7 +22,8 @@ ROOMS = (
     ("serve",),
     ("console",),
     ("demo",),
-    ("cli", "__main__"),
+    ("cli",),
+    ("__main__",),
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
 TORCH_ROOMS = {"model", "training", "scaleout", "methods"}

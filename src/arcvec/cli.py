@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from arcvec.embeddings import EdgeEmbeddings, EdgeScorer
     from arcvec.graph.graph import Graph
 
+Preset = Literal["default", "paper"]
 Baseline = Literal["degree-product", "common-neighbours", "jaccard", "adamic-adar"]
 
 
@@ -145,7 +146,7 @@ def fit(
     *,
     out: Out,
     method: Annotated[EdgeProjection, Parameter(name="*", group="Method")] = EdgeProjection(),  # noqa: B008
-    preset: Literal["default", "paper"] = "default",
+    preset: Preset = "default",
     config: Path | None = None,
     resume: bool = False,
     float16: bool = False,

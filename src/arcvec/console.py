@@ -52,21 +52,25 @@ def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], N
         TextColumn("validation AUC {task.fields[auc]}"),
         TimeRemainingColumn(compact=True),
     )
-    with Bar(*columns, console=messages, disable=quiet) as bar:
-        task = bar.add_task("", total=None, loss="-", speed="-", auc="-")
+    bar = Bar(*columns, console=messages, disable=quiet)
+    task = bar.add_task("", total=None, loss="-", speed="-", auc="-")
 
-        def report(progress: Progress) -> None:
-            auc = progress.validation_auc
-            bar.update(
-                task,
-                total=progress.steps,
-                completed=progress.step,
-                loss=f"{progress.loss:.3f}",
-                speed=_short(progress.pairs_per_second),
-                auc="-" if auc is None else f"{auc:.4f}",
-            )
+    def report(progress: Progress) -> None:
+        bar.start()  # with the first step: what fails before it shows no empty bar
+        auc = progress.validation_auc
+        bar.update(
+            task,
+            total=progress.steps,
+            completed=progress.step,
+            loss=f"{progress.loss:.3f}",
+            speed=_short(progress.pairs_per_second),
+            auc="-" if auc is None else f"{auc:.4f}",
+        )
 
+    try:
         yield report
+    finally:
+        bar.stop()
 
 
 @contextmanager
@@ -95,18 +99,25 @@ def link_prediction_table(reports: Mapping[str, LinkPredictionReport], title: st
     """Return a table with a row for every scorer; the best number of a column is bold."""
     columns: dict[str, list[float | None]] = {
         "AUC": [r.auc for r in reports.values()],
-        "AUC random": [r.auc_random for r in reports.values()],
-        "AUC reversed": [r.auc_reversed for r in reports.values()],
-        "average precision": [r.average_precision for r in reports.values()],
+        "random": [r.auc_random for r in reports.values()],
+        "reversed": [r.auc_reversed for r in reports.values()],
+        "AP": [r.average_precision for r in reports.values()],
         "MRR": [r.mrr for r in reports.values()],
         "hits@10": [r.hits_at_10 for r in reports.values()],
         "hits@100": [r.hits_at_100 for r in reports.values()],
     }
     shown = {name: values for name, values in columns.items() if values[0] is not None}
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("method")
+    caption = "AP: average precision"
+    if "reversed" in shown:
+        caption = "random, reversed: AUC against these negatives alone; " + caption
+    else:
+        del shown["random"]  # the only negatives there are, so that AUC says the same
+    table = Table(
+        title=title, title_justify="left", title_style="bold", caption=caption, padding=(0, 1)
+    )
+    table.add_column("method", no_wrap=True)
     for name in shown:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for row, method in enumerate(reports):
         cells = (_cell(values[row], values) for values in shown.values())
         table.add_row(escape(method), *cells)

@@ -55,7 +55,8 @@ def run_demo(out: Path, seed: int) -> None:
         output.print(_recommendation_table(embeddings, split))
         output.print(link_prediction_table(_measure(embeddings, split), "6. Hidden imports found"))
     output.print(f"Written to {escape(str(out))}: split/ result/ spaces.png. Next, try:")
-    output.print(f"   arcvec recommend {out}/result --node json -k 5 --exclude {out}/split")
+    command = f"   arcvec recommend {out}/result --node json -k 5 --exclude {out}/split"
+    output.print(command, soft_wrap=True, markup=False)
 
 
 def _draw(embeddings: EdgeEmbeddings, graph: Graph, path: Path) -> None:

@@ -89,14 +89,14 @@ class EdgeEmbeddings(EdgeScorer):
         """Return float32 vectors of which `score` is the inner product, of some nodes or of all.
 
         On a directed graph these are `source` or `target` as stored; on an undirected one, both
-        side by side, in opposite orders for the two ends and scaled for the mean.
+        side by side, in opposite orders for the two ends, those of the source halved.
         """
         mine, other = (self.source, self.target) if side == "source" else (self.target, self.source)
         chosen = slice(None) if ids is None else ids
         if self.directed:
             return np.asarray(mine[chosen], dtype=np.float32)
         both = np.concatenate([mine[chosen], other[chosen]], axis=1, dtype=np.float32)
-        return both * np.float32(0.5**0.5)
+        return both * np.float32(0.5) if side == "source" else both
 
     def save(self, path: str | Path, *, float16: bool = False, overwrite: bool = False) -> None:
         """Write the result folder: `source.npy`, `target.npy`, `nodes.txt`, `settings.json`."""

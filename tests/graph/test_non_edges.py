@@ -2,12 +2,7 @@ import numpy as np
 import pytest
 
 from arcvec.graph.graph import Graph
-from arcvec.graph.non_edges import (
-    decode_edges,
-    draw_non_edges,
-    encode_edges,
-    reversed_one_way_edges,
-)
+from arcvec.graph.non_edges import draw_non_edges, reversed_one_way_edges
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -41,11 +36,6 @@ def test_every_non_edge_is_equally_likely(count):
 def test_no_pairs_no_non_edges(num_nodes):
     graph = Graph.from_edges([], [], nodes=num_nodes)
     assert draw_non_edges(graph, 5, np.random.default_rng(0)).shape == (0, 2)
-
-
-def test_codes_go_there_and_back():
-    edges = np.array([[0, 0], [2, 1], [99_999, 99_998]], dtype=np.int32)
-    assert (decode_edges(encode_edges(edges, 100_000), 100_000) == edges).all()
 
 
 def test_reversed_one_way_edges():

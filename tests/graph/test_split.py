@@ -7,6 +7,7 @@ import pytest
 from arcvec.graph.components import components
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
+from arcvec.graph.non_edges import reversed_one_way_edges
 from arcvec.graph.split import is_split, read_split, save_split, split_edges
 
 ARRAYS = ("test", "train_negatives", "test_negatives", "directed_negatives", "validation")
@@ -237,6 +238,8 @@ def test_authors_facts(shared_data):
     assert wiki.train.directed
     assert wiki.train.nodes[4853] == "5988"
     assert len(wiki.directed_negatives) == 149_560
+    ours = np.concatenate([wiki.test_negatives, reversed_one_way_edges(wiki.graph)])
+    assert as_set(ours) == as_set(wiki.directed_negatives)
 
 
 @pytest.fixture

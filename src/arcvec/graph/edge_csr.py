@@ -41,10 +41,19 @@ def number_nodes(connection: DuckDBPyConnection) -> int:
     return int(count)
 
 
+@dataclass(frozen=True)
+class EdgesRead:
+    """How many lines were edges, how many of them are kept, and how many are self-loops."""
+
+    num_lines: int
+    num_kept: int
+    num_self_loops: int
+
+
 def number_edges(
     connection: DuckDBPyConnection, *, directed: bool, self_loops: str, weighted: bool
-) -> int:
-    """Make the view `entries` of all rows of the adjacency, and return how many loops were read.
+) -> EdgesRead:
+    """Make the view `entries` of all entries of the adjacency, and return what was counted.
 
     Entries are (source, target[, weight]) by id, in no order, repeats included; an undirected
     edge gives two.
@@ -60,8 +69,10 @@ def number_edges(
         f"CREATE VIEW entries AS SELECT source, target{weight} FROM edges "
         + ("" if directed else mirrored)
     )
-    query = "SELECT count(*) FROM raw WHERE source = target"
-    return int(connection.execute(query).fetchall()[0][0])
+    counts = connection.execute(
+        "SELECT count(*), (SELECT count(*) FROM edges), count(*) FILTER (source = target) FROM raw"
+    ).fetchall()[0]
+    return EdgesRead(*map(int, counts))
 
 
 def write_names(connection: DuckDBPyConnection, path: Path, num_nodes: int) -> None:
@@ -91,12 +102,16 @@ class Adjacency:
     Attributes:
         num_entries: length of `indices.npy`.
         num_self_loops: entries from a node to itself.
-        symmetric: every entry also occurs reversed.
+        symmetric: every edge also occurs reversed, and there are others than self-loops.
     """
 
     num_entries: int
     num_self_loops: int
     symmetric: bool
+
+    def num_edges(self, *, directed: bool) -> int:
+        """Return the number of edges; an undirected one counts once."""
+        return self.num_entries if directed else (self.num_entries + self.num_self_loops) // 2
 
 
 def write_adjacency(
@@ -104,7 +119,7 @@ def write_adjacency(
 ) -> Adjacency:
     """Write `indptr.npy`, `indices.npy` and perhaps `weights.npy`; repeats are merged."""
     degrees = np.zeros(num_nodes + 1, dtype=np.int64)
-    num_self_loops, balance = 0, np.uint64(0)
+    num_self_loops, balance = 0, 0
     with ExitStack() as stack:
         append = stack.enter_context(growing_array(folder / "indices.npy", np.int32))
         if weighted:
@@ -121,7 +136,9 @@ def write_adjacency(
             balance += _digest(keys) - _digest(targets << 32 | sources)
     indptr = np.cumsum(degrees)
     np.save(folder / "indptr.npy", indptr, allow_pickle=False)
-    return Adjacency(int(indptr[-1]), num_self_loops, symmetric=bool(balance == 0))
+    num_entries = int(indptr[-1])
+    symmetric = balance % 2**64 == 0 and num_entries > num_self_loops
+    return Adjacency(num_entries, num_self_loops, symmetric)
 
 
 def _row_blocks(connection: DuckDBPyConnection) -> Iterator[tuple[int, int]]:
@@ -163,10 +180,10 @@ def _starts_of_runs(keys: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.concatenate([[True], keys[1:] != keys[:-1]])
 
 
-def _digest(keys: NDArray[np.int64]) -> np.uint64:
-    """Return a sum that is the same for equal sets of keys in any order, and hardly for others."""
+def _digest(keys: NDArray[np.int64]) -> int:
+    """Return a sum modulo 2**64 that is equal for equal sets of keys, and hardly for others."""
     mixed = keys.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(32)
-    return np.uint64(mixed.sum(dtype=np.uint64))
+    return int(mixed.sum(dtype=np.uint64))

@@ -24,6 +24,7 @@ WEIGHT_NAMES = ("weight", "w")
 
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_WEIGHTS_NOTE = 'third column read as weights; to do without them, pass --weight ""'
 _INTEGER = re.compile(r"-?\d+")
 # The tops of KONECT and MatrixMarket files; a name may well start with a single "%".
 _PERCENT_COMMENT = re.compile(r"%[%\s]")
@@ -80,7 +81,9 @@ def _find_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise FileNotFoundError(f"{path}: no such file or folder; expected edges in text or Parquet")
+        raise FileNotFoundError(
+            f"{path}: no such file or folder; expected edges in text or Parquet"
+        )
     # Spark and its kin leave _SUCCESS, hidden checksums and empty parts beside the data.
     files = sorted(
         file
@@ -114,7 +117,8 @@ def _inspect_parquet(path: Path, settings: EdgeFileSettings) -> EdgeLayout:
     try:
         with duckdb.connect() as connection:
             description = connection.execute(
-                "SELECT * FROM read_parquet(?) LIMIT 0", [literal_path(path)]
+                "SELECT * FROM read_parquet(?, hive_partitioning = false) LIMIT 0",
+                [literal_path(path)],
             ).description
     except duckdb.Error:
         raise ValueError(
@@ -141,14 +145,14 @@ def _inspect_parquet(path: Path, settings: EdgeFileSettings) -> EdgeLayout:
 def _inspect_text(path: Path, settings: EdgeFileSettings) -> EdgeLayout:
     skip, lines = _first_lines(path, settings.comment)
     separator = _separator(path, lines, settings.separator)
-    rows = [row for _, row in split_rows(lines, separator)]
-    if len(lines) == SAMPLED_LINES and len(rows) > 1:
+    rows = [row for _, row in split_rows(path, lines, separator)]
+    if len(rows) > SAMPLED_LINES // 2:
         rows.pop()  # its quotes may close beyond the sample
     header = _has_header(rows, settings, separator)
     first = rows[0]
     if len(first) < 2:
         raise ValueError(f"{path}:{skip + 1}: {describe_column_count(first, len(first))}")
-    columns = tuple(first) if header else tuple(map(str, range(len(first))))
+    columns = tuple(name.strip() if header else str(i) for i, name in enumerate(first))
     edge = rows[header] if len(rows) > header else []
     numeric = len(edge) == 3 and is_number(edge[2])
     source, target, weight = _choose_columns(path, columns, settings, header, numeric)
@@ -162,22 +166,28 @@ def _inspect_text(path: Path, settings: EdgeFileSettings) -> EdgeLayout:
         weight,
         separator,
         skip=skip + header,
-        trim=separator is not None and _spaces_after_separators(rows),
+        trim=separator is not None and _spaces_after_separators(rows[header:]),
         first_edge=(first[source], first[target]) if undecided else None,
-        notes=_header_note(columns, header, settings)
-        + _unused_columns_note(columns, (source, target, weight)),
+        notes=(
+            *_header_note(columns, header, settings),
+            *_unused_columns_note(columns, (source, target, weight)),
+            *([_WEIGHTS_NOTE] if weight is not None and not header and not settings.weight else []),
+        ),
     )
 
 
 def _first_lines(path: Path, comment: str) -> tuple[int, list[str]]:
     """Return how many comments and blank lines open the file, and some lines after them."""
+
+    def is_edge(line: str) -> bool:
+        return bool(line.strip()) and not (comment and line.lstrip().startswith(comment))
+
     skip = 0
     with open_lines(path) as lines:
         decoded = decode(path, lines)
         for line in decoded:
-            commented = comment and line.startswith(comment)
-            if not commented and not _PERCENT_COMMENT.match(line) and line.strip():
-                return skip, [line, *islice(decoded, SAMPLED_LINES - 1)]
+            if is_edge(line) and not _PERCENT_COMMENT.match(line):
+                return skip, [line, *filter(is_edge, islice(decoded, SAMPLED_LINES))]
             skip += 1
     if skip == 0:
         raise ValueError(f"{path}: expected edges, got an empty file")
@@ -196,11 +206,9 @@ def _separator(path: Path, lines: Sequence[str], told: str | None) -> str | None
         tightened = [re.sub(r"\s*,\s*", ",", line) for line in lines]
         if not any(re.search(r"\s", line) for line in tightened):
             return ","
-    if all("\t" in line for line in lines):
-        # Tabs throughout, and spaces too: the spaces are inside names.
-        if any(" " in part.strip(" ") for line in lines for part in line.split("\t")):
-            return "\t"
-    return None
+    # Tabs throughout, and spaces too: the spaces are inside names.
+    spaced = any(" " in part.strip(" ") for line in lines for part in line.split("\t"))
+    return "\t" if spaced and all("\t" in line for line in lines) else None
 
 
 def _has_header(

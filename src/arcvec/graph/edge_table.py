@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _SPACE, _NO_SPACE = "[ \t\r]", "[^ \t\r]"
-_READ_CSV = "header = false, auto_detect = false, comment = '', max_line_size = 16777216"
+_READ_CSV = "header = false, auto_detect = false, comment = '', hive_partitioning = false"
 # The graph keeps float32: what is zero or infinite there is so here.
 _IS_WEIGHT = "(TRY_CAST({0} AS FLOAT) > 0 AND isfinite(TRY_CAST({0} AS FLOAT)))"
 
@@ -34,6 +34,8 @@ def work_database(
         "memory_limit": memory_limit,
         "temp_directory": str(folder / "spill"),
         "preserve_insertion_order": keep_order,
+        # Each thread has buffers of its own, which the limit must hold.
+        "threads": min(os.cpu_count() or 1, 8),
     }
     try:
         with duckdb.connect(str(folder / "edges.duckdb"), config=config) as connection:
@@ -43,6 +45,9 @@ def work_database(
         raise MemoryError(
             f"{memory_limit} of memory do not suffice for these edges; raise --memory-limit"
         ) from None
+    except duckdb.IOException as error:
+        reason = str(error).removeprefix("IO Error: ").splitlines()[0]
+        raise OSError(f"cannot work in {folder.parent}: {reason}") from None
 
 
 def load_raw_edges(
@@ -82,7 +87,9 @@ def _select_checked(layout: EdgeLayout, comment: str) -> tuple[str, list[object]
         names = [f"ltrim({name}, ' ')" for name in names]
     if not layout.integers:
         names = [f"nullif({name}::VARCHAR, '')" for name in names]
-    columns = [f"{value} AS {name}" for value, name in zip(names, ("source", "target"), strict=True)]
+    columns = [
+        f"{value} AS {name}" for value, name in zip(names, ("source", "target"), strict=True)
+    ]
     if layout.weight is not None:
         is_weight = _IS_WEIGHT.format("weight")
         columns.append(f"CASE WHEN {is_weight} THEN weight::DOUBLE END AS weight")
@@ -97,7 +104,9 @@ def _select(layout: EdgeLayout, comment: str) -> tuple[str, list[object]]:
         columns = ", ".join(
             f"{_quoted(layout.columns[position])} AS {role}" for role, position in roles.items()
         )
-        return f"SELECT {columns} FROM read_parquet(?)", [literal_path(layout.path)]
+        return f"SELECT {columns} FROM read_parquet(?, hive_partitioning = false)", [
+            literal_path(layout.path)
+        ]
     if layout.separator is None:
         return _select_by_spaces(layout, roles, comment)
     columns = ", ".join(f"column{position} AS {role}" for role, position in roles.items())
@@ -128,7 +137,7 @@ def _select_by_spaces(
         f"SELECT line, regexp_extract(line, '{pattern}', [{captured}]) AS found "
         f"FROM read_csv(?, delim = ?, quote = '', escape = '', skip = ?, strict_mode = false, "
         f"columns = {{'line': 'VARCHAR'}}, {_READ_CSV}) "
-        "WHERE ? = '' OR NOT starts_with(line, ?)) "
+        "WHERE ? = '' OR NOT starts_with(ltrim(line), ?)) "
         f"WHERE found.source != '' OR NOT regexp_matches(line, '^{_SPACE}*$')"
     )
     return query, [literal_path(layout.path), "\x01", layout.skip, comment, comment]
@@ -147,7 +156,7 @@ def _explain(
     else:
         found = _find_bad_line(layout, comment)
     reason = re.sub(r"^[\w ]*Error: ", "", str(error)).splitlines()[0]
-    return found or f"{layout.path}: cannot be read: {reason}"
+    return found or f"{layout.path}: cannot be read: {reason}; see to its quotes and line endings"
 
 
 def _find_bad_line(layout: EdgeLayout, comment: str) -> str | None:
@@ -155,16 +164,12 @@ def _find_bad_line(layout: EdgeLayout, comment: str) -> str | None:
         decoded = decode(layout.path, lines)
         for _ in range(layout.skip):
             next(decoded)
-        try:
-            for number, row in split_rows(decoded, layout.separator):
-                spaced = layout.separator is None
-                if spaced and comment and row[0].startswith(comment):
-                    continue
-                fault = _find_fault(layout, row)
-                if fault:
-                    return f"{layout.path}:{number + layout.skip}: {fault}"
-        except csv.Error as error:
-            return f"{layout.path}: expected {layout.separator!r} between columns: {error}"
+        for number, row in split_rows(layout.path, decoded, layout.separator):
+            if layout.separator is None and comment and row[0].startswith(comment):
+                continue
+            fault = _find_fault(layout, row)
+            if fault:
+                return f"{layout.path}:{number + layout.skip}: {fault}"
     return None
 
 

@@ -9,18 +9,17 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 _FIELD = re.compile(r"[^ \t\r\n]+")
 
 
 @contextmanager
-def open_lines(path: Path) -> Iterator[IO[bytes]]:
+def open_lines(path: Path) -> Iterator[Iterable[bytes]]:
     """Open a text file, gzipped or not, for reading its lines as bytes."""
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
     try:
-        with gzip.open(path) if zipped else path.open("rb") as lines:
+        with open(path, "rb") as file, gzip.open(file) if zipped else file as lines:
             yield lines
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise ValueError(
@@ -44,7 +43,9 @@ def decode(path: Path, lines: Iterable[bytes]) -> Iterator[str]:
             ) from None
 
 
-def split_rows(lines: Iterable[str], separator: str | None) -> Iterator[tuple[int, list[str]]]:
+def split_rows(
+    path: Path, lines: Iterable[str], separator: str | None
+) -> Iterator[tuple[int, list[str]]]:
     """Yield the columns of each row and the line it starts on, from 1; blank lines are passed."""
     if separator is None or len(separator) > 1:
         for number, line in enumerate(lines, start=1):
@@ -54,10 +55,13 @@ def split_rows(lines: Iterable[str], separator: str | None) -> Iterator[tuple[in
         return
     reader = csv.reader(lines, delimiter=separator)
     number = 1
-    for row in reader:
-        if row:
-            yield number, row
-        number = reader.line_num + 1
+    try:
+        for row in reader:
+            if row:
+                yield number, row
+            number = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(f"{path}: cannot be read as csv: {error}; see to its quotes") from None
 
 
 def describe_column_count(row: Sequence[str], expected: int) -> str:

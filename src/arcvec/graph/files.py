@@ -47,12 +47,19 @@ def open_graph(path: str | Path, settings: EdgeFileSettings | None = None) -> Gr
 
 
 def _refuse_settings(path: Path, kind: str, settings: EdgeFileSettings | None) -> None:
-    if settings is not None and settings.model_fields_set:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(settings.model_fields_set))
-        raise ValueError(
-            f"{path} is {kind}, read already; expected none of {flags}, which say how to read raw "
-            "edge files; leave them out, or pass the raw file"
-        )
+    if settings is None or not settings.model_fields_set:
+        return
+    flags = sorted(_flag(name, getattr(settings, name)) for name in settings.model_fields_set)
+    raise ValueError(
+        f"{path} is {kind}, read already; expected none of {', '.join(flags)}, which say how to "
+        "read raw edge files; leave them out, or pass the raw file"
+    )
+
+
+def _flag(name: str, value: object) -> str:
+    if name == "directed" and not value:
+        return "--undirected"
+    return f"--{name.replace('_', '-')}"
 
 
 def save_graph(graph: Graph, path: str | Path, *, overwrite: bool = False) -> None:
@@ -151,7 +158,9 @@ def _load_array(path: Path, dtype: DTypeLike, length: int, *, mmap: bool) -> NDA
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: missing from the graph folder") from None
     except (ValueError, EOFError):
-        raise ValueError(f"{path}: expected a numpy array, got a file cut short or damaged") from None
+        raise ValueError(
+            f"{path}: expected a numpy array, got a file cut short or damaged"
+        ) from None
     if array.dtype != dtype or array.shape != (length,):
         raise ValueError(
             f"{path}: expected {length} numbers of {np.dtype(dtype)}, "

@@ -13,6 +13,7 @@ from arcvec.graph.edge_csr import number_edges, number_nodes, write_adjacency, w
 from arcvec.graph.edge_layout import EdgeLayout, find_layouts
 from arcvec.graph.edge_settings import EdgeFileSettings
 from arcvec.graph.edge_table import load_raw_edges, work_database
+from arcvec.graph.edge_text import is_number
 from arcvec.graph.files import load_graph, write_graph, write_meta
 from arcvec.graph.graph import Graph
 from arcvec.settings import merge_settings
@@ -77,13 +78,10 @@ def ingest_edges(
         raise ValueError(f"{out}: the raw edges are in there; choose another output folder")
     layouts = find_layouts(path, settings)
     with new_folder(out, overwrite=overwrite) as folder:
-        report = _ingest(layouts, folder, settings, progress or logger.debug)
-    return report
+        return _ingest(layouts, folder, settings, progress or logger.debug)
 
 
-def read_edges(
-    path: str | Path, settings: EdgeFileSettings | None = None, **changes: Any
-) -> Graph:
+def read_edges(path: str | Path, settings: EdgeFileSettings | None = None, **changes: Any) -> Graph:
     """Return the graph of raw edge files, in memory.
 
     Args:
@@ -124,32 +122,100 @@ def _ingest(
         num_lines = load_raw_edges(connection, layouts, settings.comment)
         if num_lines == 0:
             raise ValueError(f"{layouts[0].path}: expected edges, got none")
-        # Where only a part of the graph is wanted, the whole of it is passing.
+        # Where only a part of the graph is wanted, the whole of it does not stay.
         whole = Path(work) if settings.largest_component else folder
-        report = _write_whole_graph(connection, whole, layouts, settings, progress)
+        report = _write_whole(connection, whole, layouts, settings, progress)
         if settings.largest_component:
-            progress("looking for the largest component")
+            progress("finding the largest component")
             report = _write_largest_component(whole, folder, report)
     return report
 
 
-def _write_whole_graph(
+def _write_whole(
     connection: DuckDBPyConnection,
     folder: Path,
     layouts: list[EdgeLayout],
     settings: EdgeFileSettings,
     progress: Progress,
 ) -> IngestReport:
+    """Write the graph of the table `raw`, and return what was found in it."""
     weighted = layouts[0].weight is not None
     progress("naming nodes")
     num_nodes = number_nodes(connection)
     write_names(connection, folder / "nodes.txt", num_nodes)
     progress("sorting edges")
-    num_loops_read = number_edges(
+    read = number_edges(
         connection,
         directed=settings.directed,
         self_loops=settings.self_loops,
         weighted=weighted,
     )
     adjacency = write_adjacency(connection, folder, num_nodes, weighted=weighted)
-    ...
+    num_edges = adjacency.num_edges(directed=settings.directed)
+    write_meta(
+        folder,
+        directed=settings.directed,
+        weighted=weighted,
+        num_nodes=num_nodes,
+        num_edges=num_edges,
+        num_self_loops=adjacency.num_self_loops,
+    )
+    report = IngestReport(
+        num_nodes=num_nodes,
+        num_edges=num_edges,
+        num_lines=read.num_lines,
+        num_duplicates=read.num_kept - num_edges,
+        num_self_loops=read.num_self_loops,
+        directed=settings.directed,
+        weighted=weighted,
+    )
+    notes = [*layouts[0].notes, *_notes(report, settings, symmetric=adjacency.symmetric)]
+    if _first_line_stands_alone(connection, layouts[0]):
+        names = ", ".join(layouts[0].first_edge or ())
+        notes.append(
+            f"first line ({names}) read as an edge; if it names the columns, pass --header yes"
+        )
+    return replace(report, notes=tuple(notes))
+
+
+def _notes(report: IngestReport, settings: EdgeFileSettings, *, symmetric: bool) -> Iterator[str]:
+    if report.num_self_loops and settings.self_loops == "drop":
+        count = _counted(report.num_self_loops, "self-loop")
+        yield f"{count} dropped; keep them with --self-loops keep"
+    if report.num_duplicates:
+        reversed_too = "" if settings.directed else "; an edge and its reverse are one"
+        yield f"{_counted(report.num_duplicates, 'duplicate edge')} merged{reversed_too}"
+    if settings.directed and symmetric:
+        yield "every edge also occurs reversed: if the graph is undirected, pass --undirected"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _first_line_stands_alone(connection: DuckDBPyConnection, layout: EdgeLayout) -> bool:
+    """Tell whether the first line of a csv is likely a header: its words occur nowhere else."""
+    if layout.first_edge is None or any(map(is_number, layout.first_edge)):
+        return False
+    source, target = layout.first_edge
+    query = "SELECT count(*) FROM raw WHERE source IN ($1, $2) OR target IN ($1, $2)"
+    return bool(connection.execute(query, [source, target]).fetchall()[0][0] == 1)
+
+
+def _write_largest_component(whole: Path, folder: Path, report: IngestReport) -> IngestReport:
+    from arcvec.graph.components import largest_component
+
+    graph = largest_component(load_graph(whole))
+    write_graph(graph, folder)
+    if graph.num_nodes == report.num_nodes:
+        return report
+    note = (
+        f"largest component kept: {graph.num_nodes:,} of {_counted(report.num_nodes, 'node')}, "
+        f"{graph.num_edges:,} of {_counted(report.num_edges, 'edge')}"
+    )
+    return replace(
+        report,
+        num_nodes=graph.num_nodes,
+        num_edges=graph.num_edges,
+        notes=(*report.notes, note),
+    )

@@ -19,14 +19,14 @@ def draw_non_edges(graph: Graph, count: int, generator: np.random.Generator) -> 
     A node with itself is never a non-edge. Undirected: each unordered pair is one non-edge, given
     with source < target. Directed: u -> v and v -> u are two, either may be drawn.
     """
-    num_nodes = graph.num_nodes
+    num_nodes = graph.num_nodes  # a pair is coded as source * num_nodes + target
     num_pairs = num_nodes * (num_nodes - 1) // (1 if graph.directed else 2)
-    # Past this density rejection would draw in vain; below it, one draw in two succeeds.
+    # Past this density rejection would draw in vain; below it, at least one draw in two succeeds.
     if num_pairs <= 4 * (graph.num_edges + count):
         codes = generator.permutation(_all_non_edges(graph))[:count]
     else:
         codes = _draw_by_rejection(graph, count, generator)
-    return decode_edges(codes, num_nodes)
+    return np.stack(np.divmod(codes, max(1, num_nodes)), axis=1).astype(np.int32)
 
 
 def reversed_one_way_edges(graph: Graph) -> EdgeArray:
@@ -34,16 +34,6 @@ def reversed_one_way_edges(graph: Graph) -> EdgeArray:
     sources, targets = graph.edges()
     one_way = ~graph.has_edges(targets, sources)
     return np.stack([targets[one_way], sources[one_way]], axis=1)
-
-
-def encode_edges(edges: NDArray[np.integer], num_nodes: int) -> NDArray[np.int64]:
-    """Return one integer per row of an (m, 2) array, different for different edges."""
-    return edges[:, 0].astype(np.int64) * num_nodes + edges[:, 1]
-
-
-def decode_edges(codes: NDArray[np.int64], num_nodes: int) -> EdgeArray:
-    """Return the (m, 2) array behind the codes of `encode_edges`."""
-    return np.stack(np.divmod(codes, max(num_nodes, 1)), axis=1).astype(np.int32)
 
 
 def _all_non_edges(graph: Graph) -> NDArray[np.int64]:
@@ -59,7 +49,7 @@ def _draw_by_rejection(
 ) -> NDArray[np.int64]:
     drawn = np.empty(0, dtype=np.int64)
     while drawn.size < count:
-        size = 2 * (count - drawn.size) + 16
+        size = (count - drawn.size) * 5 // 4 + 16
         sources = generator.integers(graph.num_nodes, size=size)
         targets = generator.integers(graph.num_nodes - 1, size=size)
         targets += targets >= sources  # skips the source: all other nodes equally likely

@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 from arcvec.graph.edge_files import read_edge_array, read_index, read_weights
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
-from arcvec.graph.non_edges import (
-    EdgeArray,
-    decode_edges,
-    draw_non_edges,
-    encode_edges,
-    reversed_one_way_edges,
-)
+from arcvec.graph.non_edges import EdgeArray, draw_non_edges, reversed_one_way_edges
 from arcvec.storage import new_folder, read_json, write_json
 
 FORMAT_VERSION = 1
@@ -166,8 +160,9 @@ def _sizes_that_fit(asked: list[int], available: int, what: str) -> list[int]:
 
 
 def _with_reversed(negatives: EdgeArray, graph: Graph) -> EdgeArray:
-    both = np.concatenate([negatives, reversed_one_way_edges(graph)])
-    return decode_edges(np.unique(encode_edges(both, graph.num_nodes)), graph.num_nodes)
+    # Negatives that are reversed edges by chance would stand here twice.
+    by_chance = graph.has_edges(negatives[:, 1], negatives[:, 0])
+    return np.concatenate([negatives[~by_chance], reversed_one_way_edges(graph)])
 
 
 def _edge_array(graph: Graph) -> EdgeArray:

@@ -1,0 +1,118 @@
+"""The graph itself, on graphs with obvious answers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arcvec.graph.graph import Graph
+
+
+def edge_list(graph):
+    return list(zip(*(ids.tolist() for ids in graph.edges()), strict=True))
+
+
+def test_counts_of_obvious_graphs(path_graph, star_graph, two_cliques, isolated_node, empty_graph):
+    graphs = (path_graph, star_graph, two_cliques, isolated_node, empty_graph)
+    assert [graph.num_nodes for graph in graphs] == [5, 6, 8, 3, 0]
+    assert [graph.num_edges for graph in graphs] == [4, 5, 12, 1, 0]
+
+
+def test_degrees(star_graph, two_cliques, isolated_node):
+    assert star_graph.out_degrees.tolist() == [5, 0, 0, 0, 0, 0]
+    assert star_graph.in_degrees.tolist() == [0, 1, 1, 1, 1, 1]
+    assert two_cliques.out_degrees.tolist() == two_cliques.in_degrees.tolist() == [3] * 8
+    assert isolated_node.in_degrees.tolist() == [0, 1, 0]
+
+
+def test_types(two_cliques):
+    assert (two_cliques.indptr.dtype, two_cliques.indices.dtype) == (np.int64, np.int32)
+    weighted = Graph.from_edges([0], [1], weights=[2])
+    assert weighted.weights.dtype == np.float32
+
+
+def test_repeats_merge_and_weights_add_up():
+    graph = Graph.from_edges([1, 0, 1], [0, 1, 0], weights=[1, 2, 0.5])
+    assert edge_list(graph) == [(0, 1), (1, 0)]
+    assert graph.edge_weights().tolist() == [2, 1.5]
+    undirected = Graph.from_edges([1, 0, 1], [0, 1, 0], weights=[1, 2, 0.5], directed=False)
+    assert undirected.weights.tolist() == [3.5, 3.5]
+    assert undirected.edge_weights().tolist() == [3.5]
+
+
+def test_self_loops_stand_once_in_their_row():
+    graph = Graph.from_edges([0, 0, 1], [0, 1, 1], directed=False)
+    assert graph.indices.tolist() == [0, 1, 0, 1]
+    assert (graph.num_self_loops, graph.num_edges) == (2, 3)
+    assert edge_list(graph) == [(0, 0), (0, 1), (1, 1)]
+
+
+def test_has_edges(path_graph, two_cliques):
+    sources, targets = np.array([0, 1, 4, 0]), np.array([1, 0, 0, 4])
+    assert path_graph.has_edges(sources, targets).tolist() == [True, False, False, False]
+    assert two_cliques.has_edges(sources, targets).tolist() == [True, True, False, False]
+
+
+def test_reciprocity(directed_cycle, two_cliques, empty_graph):
+    assert directed_cycle.reciprocity == 0
+    assert two_cliques.reciprocity == 1
+    assert empty_graph.reciprocity == 1
+    assert Graph.from_edges([0, 1, 1, 2], [1, 0, 2, 2]).reciprocity == pytest.approx(2 / 3)
+
+
+def test_transposed(directed_cycle, two_cliques):
+    assert edge_list(directed_cycle.transposed) == [(0, 7)] + [(i + 1, i) for i in range(7)]
+    assert directed_cycle.transposed.transposed.fingerprint == directed_cycle.fingerprint
+    assert two_cliques.transposed is two_cliques
+    weighted = Graph.from_edges([0, 1], [1, 2], weights=[1, 2]).transposed
+    assert (edge_list(weighted), weighted.weights.tolist()) == ([(1, 0), (2, 1)], [1, 2])
+
+
+def test_subgraph_renumbers(path_graph):
+    part = path_graph.subgraph(np.array([3, 2, 0]))
+    assert list(part.nodes) == ["3", "2", "0"]
+    assert edge_list(part) == [(1, 0)]
+    assert path_graph.subgraph(np.array([], dtype=int)).num_nodes == 0
+
+
+def test_fingerprint_sees_structure_names_weights_and_direction(path_graph):
+    sources, targets = path_graph.edges()
+    others = [
+        Graph.from_edges(sources, targets, directed=False),
+        Graph.from_edges(sources, targets, weights=np.ones(4)),
+        Graph.from_edges(sources, targets, nodes="abcde"),
+        Graph.from_edges(sources, targets, nodes=6),
+    ]
+    prints = {graph.fingerprint for graph in [path_graph, *others]}
+    assert len(prints) == 5
+    assert Graph.from_edges(sources[::-1], targets[::-1]).fingerprint == path_graph.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("edges", "options", "message"),
+    [
+        (([0, 1], [1]), {}, r"as many sources as targets"),
+        (([0], [3]), {"nodes": 3}, "node ids from 0 to 2, got 3"),
+        (([-1], [0]), {}, "got -1"),
+        (([0], [1]), {"weights": [0]}, "positive, finite weights, got 0.0 at edge 0"),
+        (([0, 1], [1, 0]), {"weights": [1, np.inf]}, "got inf at edge 1"),
+        (([0], [1]), {"weights": [1, 2]}, "expected 1 weights, one an edge"),
+    ],
+)
+def test_faults(edges, options, message):
+    with pytest.raises(ValueError, match=message):
+        Graph.from_edges(*edges, **options)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=30),
+    st.booleans(),
+)
+def test_edges_are_the_set_that_went_in(pairs, directed):
+    sources, targets = zip(*pairs, strict=True) if pairs else ((), ())
+    graph = Graph.from_edges(sources, targets, nodes=7, directed=directed)
+    expected = {(s, t) if directed else (min(s, t), max(s, t)) for s, t in pairs}
+    assert edge_list(graph) == sorted(expected)
+    assert graph.num_edges == len(expected)
+    assert graph.out_degrees.sum() == graph.in_degrees.sum() == graph.indices.size

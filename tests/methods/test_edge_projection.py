@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from arcvec.embeddings import EdgeEmbeddings
+from arcvec.evaluation.link_prediction import link_prediction
+from arcvec.graph.graph import Graph
+from arcvec.graph.split import read_split, split_edges
+from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.model.settings import ModelSettings
+from arcvec.sampling.settings import NegativeSettings, WalkSettings
+from arcvec.training.settings import TrainSettings
+
+
+def planted_graph(num_nodes=300, rank=3, directed=True):
+    """Edges where a hidden product of source and target vectors is highest."""
+    source, target = np.random.default_rng(7).normal(size=(2, num_nodes, rank))
+    scores = source @ target.T if directed else source @ source.T
+    np.fill_diagonal(scores, -np.inf)
+    threshold = np.quantile(scores, 0.95)
+    return Graph.from_edges(*np.nonzero(scores > threshold), directed=directed)
+
+
+@pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
+@pytest.mark.parametrize("hidden", [(), (50,)], ids=["shallow", "deep"])
+@pytest.mark.parametrize("kind", ["block", "fixed"])
+def test_training_finds_a_planted_graph(directed, hidden, kind):
+    split = split_edges(planted_graph(directed=directed), test_fraction=0.3, seed=0)
+    method = EdgeProjection(
+        dim=8,
+        negatives=NegativeSettings(kind=kind),
+        walks=WalkSettings(window=1),
+        model=ModelSettings(node_dim=32, hidden=hidden),
+        training=TrainSettings(steps=300, batch_pairs=2000),
+    )
+    report = link_prediction(method.fit(split.train), split)
+    assert report.auc > 0.9
+    assert report.auc_random > 0.9
+
+
+def test_reverse_of_a_directed_cycle_scores_lower(directed_cycle):
+    embeddings = EdgeProjection(
+        dim=8, walks=WalkSettings(window=1), training=TrainSettings(steps=200)
+    ).fit(directed_cycle)
+    sources, targets = directed_cycle.edges()
+    forward, backward = embeddings.score(sources, targets), embeddings.score(targets, sources)
+    assert forward.min() > backward.max()
+
+
+def test_undirected_scores_are_symmetric(two_cliques):
+    embeddings = EdgeProjection(dim=4, training=TrainSettings(steps=100)).fit(two_cliques)
+    everyone = np.indices((8, 8)).reshape(2, -1)
+    scores = embeddings.score(*everyone).reshape(8, 8)
+    np.testing.assert_allclose(scores, scores.T, rtol=1e-5)
+    inside = np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8)
+    assert scores[inside == 1].min() > scores[:4, 4:].max()
+
+
+def test_new_names_change_no_number():
+    graph = planted_graph(100)
+    renamed = Graph(graph.indptr, graph.indices, graph.nodes, graph.directed)
+    renamed = Graph.from_edges(*graph.edges(), nodes=[f"node {i}" for i in range(100)])
+    method = EdgeProjection(dim=4, training=TrainSettings(steps=10))
+    assert method.fit(graph).source.tobytes() == method.fit(renamed).source.tobytes()
+
+
+def test_weights_count():
+    """Of two targets, the one of the heavier edges is likelier for everyone who links to both."""
+    sources = np.repeat(np.arange(2, 30), 2)
+    targets = np.tile([0, 1], 28)
+    graph = Graph.from_edges(sources, targets, weights=np.tile([9.0, 1.0], 28))
+    embeddings = EdgeProjection(dim=4, training=TrainSettings(steps=150)).fit(graph)
+    heavy = embeddings.score(np.arange(2, 30), np.zeros(28, dtype=int))
+    light = embeddings.score(np.arange(2, 30), np.ones(28, dtype=int))
+    assert (heavy > light).mean() > 0.9
+
+
+def test_result_folder_keeps_everything(tmp_path, directed_cycle):
+    method = EdgeProjection(dim=4, seed=3, training=TrainSettings(steps=5))
+    embeddings = method.fit(directed_cycle)
+    embeddings.save(tmp_path / "result")
+    loaded = EdgeEmbeddings.load(tmp_path / "result")
+    np.testing.assert_array_equal(loaded.source, embeddings.source)
+    assert isinstance(loaded.source, np.memmap)
+    assert loaded.settings == embeddings.settings
+    assert loaded.settings["graph_fingerprint"] == directed_cycle.fingerprint
+    assert loaded.settings["seed"] == 3
+    assert loaded.settings["settings"]["dim"] == 4
+
+
+def test_isolated_nodes_get_vectors_too(isolated_node):
+    embeddings = EdgeProjection(dim=4, training=TrainSettings(steps=5)).fit(isolated_node)
+    assert embeddings.source.shape == (3, 2)
+    assert np.isfinite(embeddings.source).all()
+
+
+@pytest.mark.parametrize("edges", [([], []), ([0], [0])], ids=["empty", "self-loop"])
+def test_nothing_to_learn_from(edges):
+    with pytest.raises(ValueError, match="expected a graph with an edge between two different"):
+        EdgeProjection().fit(Graph.from_edges(*edges))
+
+
+@pytest.mark.parametrize("settings", [{"dim": 7}, {"dim": 0}, {"seed": -1}, {"size": 3}])
+def test_settings_are_checked(settings):
+    with pytest.raises(ValidationError):
+        EdgeProjection(**settings)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "floor"), [("wiki-vote", 0.92), ("ca-HepTh", 0.92), ("ppi", 0.88)]
+)
+def test_defaults_on_the_papers_splits(shared_data, name, floor):
+    split = read_split(shared_data(f"splits/{name}"))
+    embeddings = EdgeProjection(dim=32, seed=0).fit(split.train)
+    assert link_prediction(embeddings, split, ranking=False).auc >= floor

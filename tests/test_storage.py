@@ -1,0 +1,110 @@
+"""Files and folders that appear whole or not at all."""
+
+import csv
+import os
+
+import duckdb
+import pytest
+
+from arcvec.storage import (
+    new_file,
+    new_folder,
+    read_json,
+    require_writable,
+    write_json,
+    write_table,
+)
+
+
+def test_a_folder_appears_at_the_end(tmp_path):
+    with new_folder(tmp_path / "deep" / "out") as folder:
+        (folder / "a.txt").write_text("1")
+        assert not (tmp_path / "deep" / "out").exists()
+    assert (tmp_path / "deep" / "out" / "a.txt").read_text() == "1"
+    assert os.listdir(tmp_path / "deep") == ["out"]
+
+
+def test_a_failure_leaves_nothing(tmp_path):
+    with pytest.raises(RuntimeError), new_folder(tmp_path / "out") as folder:
+        (folder / "a.txt").write_text("1")
+        raise RuntimeError
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_failure_leaves_the_old_folder(tmp_path):
+    with new_folder(tmp_path / "out") as folder:
+        (folder / "a.txt").write_text("old")
+    with pytest.raises(RuntimeError), new_folder(tmp_path / "out", overwrite=True) as folder:
+        (folder / "a.txt").write_text("new")
+        raise RuntimeError
+    assert (tmp_path / "out" / "a.txt").read_text() == "old"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_overwriting_replaces_the_whole_folder(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "stale.txt").write_text("old")
+    with pytest.raises(FileExistsError, match="--overwrite"), new_folder(tmp_path / "out"):
+        pass
+    with new_folder(tmp_path / "out", overwrite=True) as folder:
+        (folder / "a.txt").write_text("new")
+    assert os.listdir(tmp_path / "out") == ["a.txt"]
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_file_appears_at_the_end_with_its_suffix(tmp_path):
+    with new_file(tmp_path / "a.csv") as partial:
+        partial.write_text("1")
+        assert partial.suffix == ".csv"
+        assert not (tmp_path / "a.csv").exists()
+    assert (tmp_path / "a.csv").read_text() == "1"
+    with pytest.raises(FileExistsError), new_file(tmp_path / "a.csv"):
+        pass
+    with pytest.raises(RuntimeError), new_file(tmp_path / "a.csv", overwrite=True) as partial:
+        partial.write_text("2")
+        raise RuntimeError
+    assert (tmp_path / "a.csv").read_text() == "1"
+    assert os.listdir(tmp_path) == ["a.csv"]
+
+
+def test_what_cannot_be_written_is_said_early(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="cannot write to .*; choose another output"):
+        require_writable(tmp_path / "file" / "out")
+
+
+def test_json(tmp_path):
+    write_json(tmp_path / "a.json", {"name": "🦆", "values": [1, None]})
+    assert read_json(tmp_path / "a.json") == {"name": "🦆", "values": [1, None]}
+    (tmp_path / "a.json").write_text("{")
+    with pytest.raises(ValueError, match=r"a\.json: expected JSON"):
+        read_json(tmp_path / "a.json")
+
+
+ROWS = [("007", "x,y", 0.5), ('say "hi"', "two\nlines", 1.0), ("NULL", "🦆", 2.0)]
+COLUMNS = {"source": "VARCHAR", "target": "VARCHAR", "score": "FLOAT"}
+
+
+@pytest.mark.parametrize(("suffix", "separator"), [(".csv", ","), (".tsv", "\t")])
+def test_tables_of_text(tmp_path, suffix, separator):
+    path = tmp_path / f"table{suffix}"
+    write_table(path, COLUMNS, iter(ROWS))
+    with path.open(newline="") as file:
+        header, *rows = csv.reader(file, delimiter=separator)
+    assert header == list(COLUMNS)
+    assert [(source, target, float(score)) for source, target, score in rows] == ROWS
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_tables_of_parquet(tmp_path):
+    write_table(tmp_path / "table.parquet", COLUMNS, iter(ROWS))
+    found = duckdb.read_parquet(str(tmp_path / "table.parquet"))
+    assert (found.columns, found.fetchall()) == (list(COLUMNS), ROWS)
+    assert os.listdir(tmp_path) == ["table.parquet"]
+
+
+def test_tables_elsewhere(tmp_path, capsys):
+    write_table(None, {"node": "VARCHAR"}, [("a",)])
+    assert capsys.readouterr().out == "node\na\n"
+    with pytest.raises(ValueError, match=r"ending in \.csv, \.tsv or \.parquet"):
+        write_table(tmp_path / "table.xlsx", COLUMNS, ROWS)

@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+
+from arcvec.graph.graph import Graph
+from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.model.settings import ModelSettings
+from arcvec.sampling.settings import NegativeSettings, WalkSettings
+from arcvec.training.checkpoint import load_checkpoint
+from arcvec.training.loop import Hooks, Interrupted, learning_rate
+from arcvec.training.settings import TrainSettings
+
+VARIANTS = {
+    "block, adam": {"negatives": {"kind": "block"}},
+    "sampled blocks": {"negatives": {"kind": "block", "block_sources": 20, "block_targets": 30}},
+    "fixed, percent delta": {
+        "negatives": {"kind": "fixed"},
+        "training": {"optimiser": "percent-delta", "learning_rates": (0.05, 0.01), "l2": 1e-4},
+    },
+    "shallow, anchor only": {
+        "model": {"hidden": ()},
+        "training": {"anchor_only": True},
+        "negatives": {"kind": "fixed"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    sources, targets = np.random.default_rng(0).integers(120, size=(2, 900))
+    return Graph.from_edges(sources, targets)
+
+
+@pytest.fixture(params=VARIANTS.values(), ids=VARIANTS)
+def method(request):
+    changes = request.param
+    training = {"steps": 24, "batch_pairs": 200, "evaluate_every": 5, "checkpoint_every": 7}
+    return EdgeProjection(
+        dim=8,
+        seed=1,
+        walks=WalkSettings(shuffle_pairs=2000),
+        negatives=NegativeSettings(**changes.get("negatives", {})),
+        model=ModelSettings(node_dim=8, **{"hidden": (8,), **changes.get("model", {})}),
+        training=TrainSettings(**{**training, **changes.get("training", {})}),
+    )
+
+
+def test_reports_every_step(graph, method):
+    reports = []
+    method.fit(graph, Hooks(report=reports.append))
+    assert [progress.step for progress in reports] == list(range(1, 25))
+    assert all(np.isfinite(progress.loss) for progress in reports)
+    assert reports[3].validation_auc is None
+    assert 0 < reports[4].validation_auc <= reports[-1].best_auc <= 1
+    assert reports[-1].pairs_per_second > 0
+
+
+def test_same_seed_same_bytes_other_seed_other_bytes(graph, method):
+    first, second = method.fit(graph), method.fit(graph)
+    assert first.source.tobytes() == second.source.tobytes()
+    assert first.target.tobytes() == second.target.tobytes()
+    other = method.model_copy(update={"seed": 2}).fit(graph)
+    assert other.source.tobytes() != first.source.tobytes()
+
+
+@pytest.mark.parametrize("stop_after", [3, 12, 23])
+def test_interrupted_and_resumed_is_the_same_as_never_interrupted(
+    graph, method, stop_after, tmp_path
+):
+    steps = iter(range(1, 100))
+    checkpoint = tmp_path / "fit.checkpoint"
+    stopping = Hooks(should_stop=lambda: next(steps) == stop_after, checkpoint=checkpoint)
+    with pytest.raises(Interrupted) as stop:
+        method.fit(graph, stopping)
+    assert stop.value.step == stop_after
+    resumed = method.fit(graph, Hooks(checkpoint=checkpoint, resume=True))
+    whole = method.fit(graph)
+    assert resumed.source.tobytes() == whole.source.tobytes()
+    assert resumed.target.tobytes() == whole.target.tobytes()
+    assert resumed.settings == whole.settings
+
+
+def test_checkpoints_are_written_on_the_way(graph, method, tmp_path):
+    checkpoint = tmp_path / "fit.checkpoint"
+    method.fit(graph, Hooks(checkpoint=checkpoint))
+    tensors, state = load_checkpoint(checkpoint)
+    assert state["progress"]["step"] == 21
+    assert tensors["table"].shape == (120, 8)
+    assert [path.name for path in tmp_path.iterdir()] == ["fit.checkpoint"]
+
+
+def test_a_checkpoint_of_something_else_is_refused(graph, method, tmp_path):
+    checkpoint = tmp_path / "fit.checkpoint"
+    method.fit(graph, Hooks(checkpoint=checkpoint))
+    hooks = Hooks(checkpoint=checkpoint, resume=True)
+    with pytest.raises(ValueError, match="another seed"):
+        method.model_copy(update={"seed": 5}).fit(graph, hooks)
+    with pytest.raises(ValueError, match="another settings"):
+        method.model_copy(update={"dim": 4}).fit(graph, hooks)
+    with pytest.raises(ValueError, match="another graph_fingerprint"):
+        method.fit(graph.transposed, hooks)
+    checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    with pytest.raises(ValueError, match="cannot be read"):
+        method.fit(graph, hooks)
+    with pytest.raises(FileNotFoundError, match="no checkpoint"):
+        method.fit(graph, Hooks(checkpoint=tmp_path / "none", resume=True))
+
+
+def test_training_stops_when_the_auc_no_longer_rises(graph):
+    """A random graph has nothing to learn, so that the held-out AUC soon stops rising."""
+    training = TrainSettings(steps=5000, evaluate_every=5, patience=3, batch_pairs=500)
+    embeddings = EdgeProjection(dim=8, training=training).fit(graph)
+    assert embeddings.settings["steps_done"] < 1000
+
+
+def test_a_loss_that_is_not_finite_stops_with_its_step(graph):
+    training = TrainSettings(learning_rates=(1e30,), steps=50)
+    with pytest.raises(FloatingPointError, match=r"loss is (nan|inf) at step \d+; lower the"):
+        EdgeProjection(dim=8, training=training, model=ModelSettings(hidden=())).fit(graph)
+
+
+def test_learning_rates():
+    flat = TrainSettings(steps=10, learning_rates=(0.3, 0.1), decay="none")
+    assert [learning_rate(flat, step) for step in (0, 4, 5, 9)] == [0.3, 0.3, 0.1, 0.1]
+    falling = TrainSettings(steps=10, learning_rates=(1.0,), decay="cosine")
+    rates = [learning_rate(falling, step) for step in range(10)]
+    assert rates[0] == 1
+    assert rates[5] == pytest.approx(0.5)
+    assert rates == sorted(rates, reverse=True)
