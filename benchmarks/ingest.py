@@ -26,7 +26,8 @@ report = ingest_edges(sys.argv[1], sys.argv[2], EdgeFileSettings(**json.loads(sy
 seconds = time.perf_counter() - start
 cpu = time.process_time()
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-print(json.dumps({"seconds": round(seconds, 1), "cpu_seconds": round(cpu, 1), "peak_gib": round(peak, 2),
+print(json.dumps({"seconds": round(seconds, 1), "cpu_seconds": round(cpu, 1),
+                  "peak_gib": round(peak, 2),
                   "num_nodes": report.num_nodes, "num_edges": report.num_edges}))
 """
 
@@ -64,9 +65,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
         print(f"{arguments.edges:,} edges, {arguments.nodes:,} names to draw from")
-        print(
-            f"{'format':<8} {'settings':<11} {'seconds':>8} {'cpu':>7} {'peak GiB':>9} {'edges':>12}"
-        )
+        titles = ("format", "settings", "seconds", "cpu", "peak GiB", "edges")
+        print("{:<8} {:<11} {:>8} {:>7} {:>9} {:>12}".format(*titles))
         for kind in FORMATS:
             path = folder / f"edges.{kind}"
             write_random_edges(path, arguments.edges, arguments.nodes)

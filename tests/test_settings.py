@@ -52,7 +52,8 @@ def test_layers_are_left_as_they_were():
         ),
         (
             {"dim": "many"},
-            """setting "dim": expected a valid integer, unable to parse string as an integer, got 'many'""",
+            'setting "dim": expected a valid integer, unable to parse string as an integer, '
+            "got 'many'",
         ),
         ({"dim": 33}, "dim must be even"),
     ],

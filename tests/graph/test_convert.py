@@ -62,7 +62,7 @@ def test_networkx_subclasses_and_empty_graphs():
 
 
 def test_nodes_must_have_different_names():
-    with pytest.raises(ValueError, match='got "1" twice'):
+    with pytest.raises(ValueError, match='got "1" 2 times'):
         graph_from(nx.Graph([(1, "1")]))
 
 

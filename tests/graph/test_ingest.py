@@ -4,6 +4,8 @@ import gzip
 import io
 import os
 import random
+import subprocess
+import sys
 
 import duckdb
 import numpy as np
@@ -12,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arcvec.graph import edge_csr
+from arcvec.graph.edge_layout import inspect_file
 from arcvec.graph.files import load_graph
 from arcvec.graph.ingest import EdgeFileSettings, ingest_edges, read_edges, read_pairs
 
@@ -141,6 +144,12 @@ def test_parquet_of_strings_and_integers(write_parquet):
     assert named_edges(graph) == {("10", "9"), ("-1", "200")}
 
 
+def test_parquet_of_integers_is_joined_by_integers(write_parquet):
+    path = write_parquet("edges.parquet", "SELECT 1::BIGINT AS a, 2::INTEGER AS b, 3::UBIGINT AS c")
+    assert inspect_file(path, EdgeFileSettings()).integers
+    assert not inspect_file(path, EdgeFileSettings(target="c")).integers
+
+
 def test_parquet_columns(write_parquet):
     query = "SELECT 1 AS id, 'a' AS dst, 'b' AS src, 2.5 AS W"
     path = write_parquet("edges.pq", query)
@@ -210,7 +219,7 @@ def test_odd_names_survive(write):
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     st.lists(
@@ -347,6 +356,8 @@ FAULTS = [
         "# x\n\na b\n# y\nc,d\n",
         r'edges.txt:5: .* split by commas, pass --separator ","',
     ),
+    ("edges.csv", "a,b\n# later\nb,c\n", "edges.csv:2: expected comments above the first edge"),
+    ("edges.csv", "a,b\r\nc,d\ne,f\r\n", "edges.csv: .* see to its quotes and line endings"),
     ("edges.txt", "a\nb\n", "edges.txt:1: expected 2 or 3 columns, got 1"),
     ("edges.csv", "a;b\nc;d\n", 'edges.csv:1: .* pass --separator ";"'),
     ("edges.txt", "a b\nc d e\n", "edges.txt:2: expected 2 columns as on the first line, got 3"),
@@ -450,6 +461,15 @@ def test_unknown_settings_are_refused(write):
         read_edges(write("edges.txt", "a b\n"), seperator=",")
     with pytest.raises(ValueError, match="memory_limit"):
         read_edges(write("edges.txt", "a b\n"), memory_limit="lots")
+
+
+def test_importing_is_light():
+    code = (
+        "import sys, arcvec.graph.ingest, arcvec.graph.files\n"
+        "print(sorted({'duckdb', 'numba', 'scipy', 'torch'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(

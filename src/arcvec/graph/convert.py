@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -122,8 +123,8 @@ def _from_container(
 def _unique_names(nodes: Iterable[object]) -> list[str]:
     names = [str(node) for node in nodes]
     if len(set(names)) < len(names):
-        repeated = min(name for name in set(names) if names.count(name) > 1)
-        raise ValueError(f'expected nodes with different names, got "{repeated}" twice')
+        ((repeated, count),) = Counter(names).most_common(1)
+        raise ValueError(f'expected nodes with different names, got "{repeated}" {count} times')
     return names
 
 

@@ -190,7 +190,9 @@ def _first_lines(path: Path, comment: str) -> tuple[int, list[str]]:
                 return skip, [line, *filter(is_edge, islice(decoded, SAMPLED_LINES))]
             skip += 1
     if skip == 0:
-        raise ValueError(f"{path}: expected edges, got an empty file")
+        raise ValueError(
+            f"{path}: expected edges, got an empty file; is it the right one, and whole?"
+        )
     hint = f'; if "{comment}" starts a name, pass --comment ""' if comment else ""
     raise ValueError(f"{path}: expected edges, got only comments and blank lines{hint}")
 
@@ -265,6 +267,7 @@ def _choose_columns(
     weight = told[2]
     if weight is None and settings.weight is None:
         named = [i for i, name in enumerate(columns) if name.strip().lower() in WEIGHT_NAMES]
+        named = [i for i in named if i not in (source, target)]
         if header and named:
             weight = named[0]
         elif not header and numeric_third and {source, target} == {0, 1}:

@@ -165,9 +165,12 @@ def _find_bad_line(layout: EdgeLayout, comment: str) -> str | None:
         for _ in range(layout.skip):
             next(decoded)
         for number, row in split_rows(layout.path, decoded, layout.separator):
-            if layout.separator is None and comment and row[0].startswith(comment):
+            commented = bool(comment) and row[0].startswith(comment)
+            if commented and layout.separator is None:
                 continue
             fault = _find_fault(layout, row)
+            if fault and commented:
+                fault = "expected comments above the first edge only, where columns have separators"
             if fault:
                 return f"{layout.path}:{number + layout.skip}: {fault}"
     return None

@@ -74,7 +74,7 @@ def ingest_edges(
     """
     path, out = Path(path), Path(out)
     settings = settings or EdgeFileSettings()
-    if out.absolute() in (path.absolute(), *path.absolute().parents):
+    if out.resolve() in (path.resolve(), *path.resolve().parents):
         raise ValueError(f"{out}: the raw edges are in there; choose another output folder")
     layouts = find_layouts(path, settings)
     with new_folder(out, overwrite=overwrite) as folder:
