@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -54,9 +55,13 @@ def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], N
     )
     bar = Bar(*columns, console=messages, disable=quiet)
     task = bar.add_task("", total=None, loss="-", speed="-", auc="-")
+    last_step = 0
 
     def report(progress: Progress) -> None:
-        bar.start()  # with the first step: what fails before it shows no empty bar
+        nonlocal last_step
+        if last_step == 0:
+            bar.start()  # not before: what fails before the first step shows no empty bar
+        last_step = progress.step
         auc = progress.validation_auc
         bar.update(
             task,
@@ -69,8 +74,10 @@ def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], N
 
     try:
         yield report
+        bar.update(task, total=last_step)  # full, also where the training stopped early
     finally:
-        bar.stop()
+        if last_step:
+            bar.stop()
 
 
 @contextmanager
@@ -112,9 +119,9 @@ def link_prediction_table(reports: Mapping[str, LinkPredictionReport], title: st
         caption = "random, reversed: AUC against these negatives alone; " + caption
     else:
         del shown["random"]  # the only negatives there are, so that AUC says the same
-    table = Table(
-        title=title, title_justify="left", title_style="bold", caption=caption, padding=(0, 1)
-    )
+    table = Table(title=title, title_style="bold", title_justify="left", caption=caption)
+    table.caption_justify, table.box = "left", SIMPLE_HEAD
+    table.padding = (0, 0, 0, 1)  # so that all columns fit into 80 characters
     table.add_column("method", no_wrap=True)
     for name in shown:
         table.add_column(name, justify="right", no_wrap=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from arcvec.console import escape, link_prediction_table, note, output, training_progress
@@ -77,7 +78,7 @@ def _measure(embeddings: EdgeEmbeddings, split: Split) -> dict[str, LinkPredicti
 
 def _recommendation_table(embeddings: EdgeEmbeddings, split: Split) -> Table:
     names, _ = recommend(embeddings, MODULES, k=5, exclude=split.train)
-    table = Table(show_lines=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for module in MODULES:
         table.add_column(f"{module} imports")
     hidden = {(split.train.nodes[u], split.train.nodes[v]) for u, v in split.test.tolist()}

@@ -25,7 +25,7 @@ def test_adam_by_rows_is_torchs_sparse_adam():
     for step in range(20):
         rows = torch.randperm(6, generator=torch.Generator().manual_seed(step))[:2]
         gradient = random(2, 3, seed=step)
-        theirs.grad = torch.sparse_coo_tensor(rows[None], gradient, (6, 3))
+        theirs.grad = torch.sparse_coo_tensor(rows[None], gradient, (6, 3), check_invariants=True)
         optimiser.step(gradient, 0.05, rows)
         reference.step()
     torch.testing.assert_close(ours, theirs.data)

@@ -48,9 +48,11 @@ def draw_spaces(
     titles = ("as source (coloured by out-degree)", "as target (coloured by in-degree)")
     for axes, points, degree, title in zip(panels, spaces, degrees, titles, strict=True):
         dots = _scatter(axes, points, degree)
-        _label(axes, points, degree, embeddings)
         axes.set_title(title)
         figure.colorbar(dots, ax=axes, label="degree + 1", pad=0.01)
+    figure.draw_without_rendering()  # settles where points lie, which the labels need
+    for axes, points, degree in zip(panels, spaces, degrees, strict=True):
+        _label(axes, points, degree, embeddings)
     with new_file(Path(path), overwrite=overwrite) as partial:
         figure.savefig(partial, dpi=150)
 
@@ -79,21 +81,25 @@ def _label(
     embeddings: EdgeEmbeddings,
 ) -> None:
     """Name the nodes of highest degree, leaving out names that would cover another."""
-    spread = np.ptp(points, axis=0) + 1e-12
-    placed: list[NDArray[np.float64]] = []
-    for node in np.argsort(-degree)[: 4 * _LABELS]:
-        here = points[node] / spread
-        crowded = any(abs(here - there) @ (0.25, 1.0) < 0.045 for there in placed)
-        if crowded or len(placed) == _LABELS:
+    pixels = axes.transData.transform(points)
+    placed: list[tuple[float, float, float, float]] = []
+    for node in np.argsort(-degree, kind="stable")[: 6 * _LABELS]:
+        name = embeddings.nodes[int(node)][:30]
+        left, bottom = pixels[node]
+        box = (left, bottom, left + 6.5 * len(name) + 8, bottom + 13)
+        if len(placed) == _LABELS or any(_overlap(box, other) for other in placed):
             continue
-        placed.append(here)
+        placed.append(box)
         axes.annotate(
-            embeddings.nodes[int(node)],
-            points[node],
-            xytext=(5, 3),
-            textcoords="offset points",
-            fontsize=9,
+            name, points[node], xytext=(5, 3), textcoords="offset points", fontsize=9, zorder=3
         )
+
+
+def _overlap(
+    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
+) -> bool:
+    apart = one[0] > other[2] or other[0] > one[2] or one[1] > other[3] or other[1] > one[3]
+    return not apart
 
 
 def _require_matplotlib() -> Any:

@@ -24,7 +24,7 @@ class WalkSettings(Settings):
     )
     walks_per_node: int = Field(80, ge=1, description="walks per node before they repeat")
     walk_length: int = Field(20, ge=2, description="nodes in one walk, the start included")
-    window: int = Field(3, ge=1, description="largest distance in a walk between nodes of a pair")
+    window: int = Field(5, ge=1, description="largest distance in a walk between nodes of a pair")
     p: float = Field(1.0, gt=0, description="node2vec's return parameter (forward walks)")
     q: float = Field(1.0, gt=0, description="node2vec's in-out parameter (forward walks)")
     self_pairs: bool = Field(False, description="keep pairs of a node with itself")

@@ -22,7 +22,7 @@ class TrainSettings(Settings):
         "cosine", description="cosine lets the learning rate fall to zero over the training"
     )
     l2: float = Field(0.0, ge=0, description="L2 penalty on all parameters")
-    output_l2: float = Field(0.01, ge=0, description="L2 penalty on the source and target vectors")
+    output_l2: float = Field(1e-4, ge=0, description="L2 penalty on the source and target vectors")
     anchor_only: bool = Field(
         False, description="update the node vectors of sources only, as the paper does"
     )
@@ -31,7 +31,7 @@ class TrainSettings(Settings):
     )
     evaluate_every: int = Field(50, ge=1, description="steps between two validations")
     patience: int = Field(
-        6, ge=1, description="validations without a better AUC after which training stops"
+        10, ge=1, description="validations without a better AUC after which training stops"
     )
     checkpoint_every: int = Field(200, ge=1, description="steps between two checkpoints")
     device: str = Field("auto", description="where to train: auto, cpu, cuda, mps")

@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+
+from arcvec.embeddings import EdgeEmbeddings
+from arcvec.graph.graph import Graph
+from arcvec.graph.names import NodeNames
+from arcvec.plot.spaces import draw_spaces, project
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_projection_is_the_best_of_rank_two(directed):
+    source, target = np.random.default_rng(0).normal(size=(2, 30, 5)).astype(np.float32)
+    embeddings = EdgeEmbeddings(source, target, NodeNames.numbered(30), directed=directed)
+    left, right = project(embeddings)
+    scores = embeddings.score_all_targets(np.arange(30))
+    values = np.linalg.svd(scores, compute_uv=False)
+    error = np.linalg.norm(scores - left @ right.T)
+    assert error == pytest.approx(np.linalg.norm(values[2:]), rel=1e-5)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_figure_is_drawn(tmp_path, suffix):
+    vectors = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
+    embeddings = EdgeEmbeddings(vectors, vectors, NodeNames.from_strings("abcdef"))
+    graph = Graph.from_edges([0, 1, 2], [1, 2, 3], nodes="abcdef")
+    path = tmp_path / f"spaces{suffix}"
+    draw_spaces(embeddings, graph, path)
+    start = b"\x89PNG" if suffix == ".png" else b"<?xml"
+    assert path.read_bytes().startswith(start)
+    with pytest.raises(FileExistsError, match="exists already"):
+        draw_spaces(embeddings, graph, path)
