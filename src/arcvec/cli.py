@@ -57,6 +57,7 @@ app = App(
     help="Learn a source and a target vector for every node of a graph; predict its next edges.",
     version=__version__,
     default_parameter=Parameter(negative_iterable=(), negative_none=()),
+    result_action="return_value",
 )
 
 
