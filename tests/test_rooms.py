@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import arcvec
+
 PACKAGE = Path(__file__).parent.parent / "src" / "arcvec"
 
 ROOMS = (
@@ -18,7 +20,7 @@ ROOMS = (
     ("scaleout",),
     ("embeddings",),
     ("methods",),
-    ("evaluation", "recommend", "plot"),  # neighbours: none imports another
+    ("evaluation", "recommendation", "plot"),  # neighbours: none imports another
     ("serve",),
     ("console",),
     ("demo",),
@@ -73,3 +75,9 @@ def test_torch_stays_in_its_rooms(path):
 def test_room_init_files_are_empty():
     for path in PACKAGE.glob("*/__init__.py"):
         assert path.read_text() == "", path
+
+
+def test_no_room_hides_a_public_name():
+    """A room named as a public function would take its place once it is imported."""
+    rooms = {path.stem for path in PACKAGE.iterdir()}
+    assert not rooms & set(arcvec.__all__)

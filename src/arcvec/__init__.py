@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from arcvec.methods.neighbours import CommonNeighbours as CommonNeighbours
     from arcvec.methods.neighbours import Jaccard as Jaccard
     from arcvec.methods.presets import load_method as load_method
-    from arcvec.recommend.exact import recommend as recommend
+    from arcvec.recommendation.exact import recommend as recommend
 
 __version__ = "0.1.0"
 
@@ -50,7 +50,7 @@ _HOMES = {
     "open_graph": "graph.files",
     "read_edges": "graph.ingest",
     "read_split": "graph.split",
-    "recommend": "recommend.exact",
+    "recommend": "recommendation.exact",
     "save_graph": "graph.files",
     "save_split": "graph.split",
     "split_edges": "graph.split",

@@ -364,7 +364,7 @@ def _recommendation_rows(
     known: Graph | None,
     direction: Literal["targets", "sources"],
 ) -> Iterator[tuple[str, int, str, str]]:
-    from arcvec.recommend.exact import top_k_blocks
+    from arcvec.recommendation.exact import top_k_blocks
 
     names = embeddings.nodes
     blocks = top_k_blocks(embeddings, k, ids=ids, exclude=known, direction=direction)

@@ -16,7 +16,7 @@ from arcvec.graph.ingest import read_edges
 from arcvec.graph.split import Split, save_split, split_edges
 from arcvec.methods.baselines import BASELINES
 from arcvec.methods.edge_projection import EdgeProjection
-from arcvec.recommend.exact import recommend
+from arcvec.recommendation.exact import recommend
 from arcvec.storage import new_folder
 
 MODULES = ("asyncio.events", "email.message", "zipfile")

@@ -6,7 +6,7 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.recommend import exact
-from arcvec.recommend.exact import recommend, top_k, top_k_blocks
+from arcvec.recommendation.exact import recommend, top_k, top_k_blocks
 
 NUM_NODES = 57
 
