@@ -5,7 +5,7 @@ import pytest
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
-from arcvec.recommend import exact
+from arcvec.recommendation import exact
 from arcvec.recommendation.exact import recommend, top_k, top_k_blocks
 
 NUM_NODES = 57
