@@ -23,6 +23,7 @@ from arcvec.console import (
     note,
     output,
     plain_print,
+    show_log_as_notes,
     stop_on_interrupt,
     training_progress,
 )
@@ -92,8 +93,8 @@ def ingest(
     """
     from arcvec.graph.ingest import ingest_edges
 
-    with messages.status(f"reading {edges}"):
-        report = ingest_edges(edges, out, files, overwrite=overwrite)
+    with messages.status(f"reading {edges}") as status:
+        report = ingest_edges(edges, out, files, overwrite=overwrite, progress=status.update)
     for text in report.notes:
         note(text)
     kind = "directed" if report.directed else "undirected"
@@ -305,6 +306,7 @@ def recommend(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; errors of the user become one line and a non-zero exit code."""
+    show_log_as_notes()
     try:
         app(arguments, exit_on_error=False, print_error=False)
     except cyclopts.CycloptsError as error:

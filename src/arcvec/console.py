@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -29,6 +30,19 @@ messages = Console(stderr=True, highlight=False)
 def note(text: str) -> None:
     """Print a note beside the result."""
     messages.print(f"[dim]note:[/] {escape(text)}", soft_wrap=True)
+
+
+def show_log_as_notes() -> None:
+    """Print what the library logs, from INFO on, as notes."""
+    logger = logging.getLogger("arcvec")
+    if not any(isinstance(handler, _NoteHandler) for handler in logger.handlers):
+        logger.addHandler(_NoteHandler())
+        logger.setLevel(logging.INFO)
+
+
+class _NoteHandler(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
 
 
 def escape(text: str) -> str:
