@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from arcvec.embeddings import EdgeEmbeddings, EdgeScorer
+from arcvec.embeddings import EdgeEmbeddings, SymmetricEmbeddings, EdgeScorer
 from arcvec.graph.names import NodeNames
 
 
@@ -103,3 +103,14 @@ def test_any_scorer_can_score_all_targets():
 
     scores = Difference().score_all_targets(np.array([0, 2]))
     assert scores.tolist() == [[0, 1, 2], [-20, -19, -18]]
+
+
+def test_symmetric_embeddings_are_a_weighted_product():
+    vectors = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
+    weights = np.array([1, -2, 0.5], dtype=np.float32)
+    scorer = SymmetricEmbeddings(vectors, weights, NodeNames.numbered(7))
+    table = scorer.score_all_targets(np.arange(7))
+    np.testing.assert_allclose(table, vectors @ np.diag(weights) @ vectors.T, rtol=1e-5)
+    sources, targets = np.indices((7, 7)).reshape(2, -1)
+    np.testing.assert_allclose(scorer.score(sources, targets), table.ravel(), rtol=1e-5)
+    assert scorer.dim == 3

@@ -140,6 +140,34 @@ class EdgeEmbeddings(EdgeScorer):
         return f"EdgeEmbeddings({len(self.nodes):,} nodes, dim {self.dim}, {direction})"
 
 
+@dataclass(frozen=True, eq=False)
+class SymmetricEmbeddings(EdgeScorer):
+    """One vector per node for both ends; the score is a weighted inner product, blind to direction.
+
+    Attributes:
+        vectors: (num_nodes, dim) float32.
+        weights: (dim,) float32, what each coordinate of the product counts.
+    """
+
+    vectors: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    nodes: NodeNames
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def dim(self) -> int:
+        """Numbers stored per node."""
+        return int(self.vectors.shape[1])
+
+    def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
+        """Return the score of each edge sources[i] -> targets[i]."""
+        return _paired_products(self.vectors * self.weights, sources, self.vectors, targets)
+
+    def score_all_targets(self, sources: NodeIds) -> Scores:
+        """Return the scores of every source against every node: (len(sources), num_nodes)."""
+        return (self.vectors[sources] * self.weights) @ self.vectors.T
+
+
 def _paired_products(
     left: NDArray[np.floating], rows: NodeIds, right: NDArray[np.floating], columns: NodeIds
 ) -> Scores:
