@@ -15,6 +15,7 @@ import pytest
 
 from arcvec.cli import Baseline, Preset, main
 from arcvec.embeddings import EdgeEmbeddings
+from arcvec.graph.files import save_graph
 from arcvec.graph.graph import Graph
 from arcvec.methods.baselines import BASELINES
 from arcvec.methods.presets import PRESETS
@@ -36,7 +37,10 @@ def edges(tmp_path) -> Path:
 
 @pytest.fixture
 def run(capsys):
-    """Give a function that runs a command in this process and returns what it printed."""
+    """Give a function that runs a command in this process and returns what it printed.
+
+    Of a command that fails it returns the error, without the notes that came before.
+    """
 
     def call(*arguments, fails=False):
         capsys.readouterr()
@@ -47,7 +51,9 @@ def run(capsys):
             code = stop.code or 0
         captured = capsys.readouterr()
         assert bool(code) == fails, captured.err
-        return captured.err if fails else captured.out
+        lines = captured.err.splitlines(keepends=True)
+        error = "".join(line for line in lines if not line.startswith("note: "))
+        return error if fails else captured.out
 
     return call
 
@@ -195,6 +201,61 @@ def test_existing_output_is_kept_unless_told(run, edges, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["follows.csv", "result"]
 
 
+@pytest.mark.parametrize("command", [("fit", *QUICK), ("split",), ("ingest",)])
+def test_overwrite_spares_what_arcvec_did_not_write(run, edges, tmp_path, command):
+    (tmp_path / "precious").mkdir()
+    write(tmp_path / "precious" / "thesis.txt", "years of work")
+    name, *flags = command
+    error = run(name, edges, "-o", tmp_path / "precious", "--overwrite", *flags, fails=True)
+    assert "did not write" in error
+    assert (tmp_path / "precious" / "thesis.txt").read_text() == "years of work"
+
+
+def test_overwrite_spares_the_input(run, edges, tmp_path):
+    run("ingest", edges, "-o", tmp_path / "graph")
+    for command in (("fit", *QUICK), ("split",)):
+        name, *flags = command
+        error = run(
+            name, tmp_path / "graph", "-o", tmp_path / "graph", "--overwrite", *flags, fails=True
+        )
+        assert "the input" in error
+    run("split", tmp_path / "graph", "-o", tmp_path / "split")
+
+
+def test_shallow_model_by_flag(run, edges, tmp_path):
+    run("fit", edges, "-o", tmp_path / "result", *QUICK, "--model.empty-hidden")
+    assert EdgeEmbeddings.load(tmp_path / "result").settings["settings"]["model"]["hidden"] == []
+
+
+def test_raw_files_are_read_with_notes(edges, tmp_path):
+    write(tmp_path / "loop.csv", edges.read_text() + "p1,p1\n")
+    done = arcvec("fit", tmp_path / "loop.csv", "-o", tmp_path / "result", *QUICK)
+    _, error = done.communicate(timeout=120)
+    assert "note: " in error
+    assert "1 self-loop dropped" in error
+
+
+def test_names_with_line_breaks_survive_tables(run, tmp_path):
+    names = ["a\rb", 'q"u,o', "two\nlines", "plain"]
+    graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], nodes=names)
+    save_graph(graph, tmp_path / "graph")
+    run("fit", tmp_path / "graph", "-o", tmp_path / "result", *QUICK)
+    for suffix in (".csv", ".parquet"):
+        out = tmp_path / f"all{suffix}"
+        run("recommend", tmp_path / "result", "--all", "-k", "3", "-o", out)
+        rows = duckdb.sql(f"SELECT node, target FROM '{out}'").fetchall()
+        assert {name for row in rows for name in row} == set(names)
+
+
+def test_evaluating_a_result_of_another_graph_says_so(run, edges, tmp_path):
+    run("fit", edges, "-o", tmp_path / "result", *QUICK)
+    run("split", edges, "-o", tmp_path / "split")
+    report = json.loads(
+        run("evaluate", tmp_path / "result", "--split", tmp_path / "split", "--json")
+    )
+    assert report["fitted_on_train"] is False
+
+
 def test_unknown_node_offers_close_names(run, edges, tmp_path):
     run("fit", edges, "-o", tmp_path / "result", *QUICK)
     error = run("recommend", tmp_path / "result", "--node", "p3x", fails=True)
@@ -214,6 +275,14 @@ def test_unknown_node_offers_close_names(run, edges, tmp_path):
         ("split", "follows.csv", "-o", "new", "--test-fraction", "2"),
         ("fit", "follows.csv"),
         ("fit", "result", "-o", "new"),
+        ("fit", "follows.csv", "-o", "new", "--training.device", "abacus"),
+        ("fit", "follows.csv", "-o", "new", "--model.hidden", "0"),
+        ("fit", "follows.csv", "-o", "new", "--training.learning-rates", "-1"),
+        ("fit", "follows.csv", "-o", "new", "--negatives.weight", "inf"),
+        ("fit", "follows.csv", "-o", "new", "--resume"),
+        ("fit", "follows.csv", "-o", "new", "--seed", "-1"),
+        ("fit", "nowhere.csv", "-o", "deep/new"),
+        ("recommend", "result", "--node", "p1", "-k", "-1"),
         ("nonsense",),
     ],
 )

@@ -37,5 +37,5 @@ def test_demo_does_not_replace_a_folder_of_others(tmp_path, capsys):
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     with pytest.raises(SystemExit):
         main(["demo", "-o", str(tmp_path / "mine")])
-    assert "exists already; choose another name" in capsys.readouterr().err
+    assert "exists already and is no demo's; choose another name" in capsys.readouterr().err
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"

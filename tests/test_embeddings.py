@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from arcvec.embeddings import EdgeEmbeddings, SymmetricEmbeddings, EdgeScorer
+from arcvec.embeddings import EdgeEmbeddings, EdgeScorer, SymmetricEmbeddings
 from arcvec.graph.names import NodeNames
 
 

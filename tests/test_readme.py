@@ -12,6 +12,14 @@ import pytest
 README = (Path(__file__).parent.parent / "README.md").read_text()
 PACKAGE = Path(__file__).parent.parent / "src" / "arcvec"
 
+EXPERIMENT = """
+name = "small"
+title = "As small as can be"
+datasets = ["split"]  # which the command above has written
+data = ".."
+methods = [{ label = "degrees", method = "degree-product" }]
+"""
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -22,6 +30,8 @@ def folder(tmp_path, monkeypatch):
     lines = [f"{people[s]},{people[t]}" for s, t in sorted(edges)]
     (tmp_path / "follows.csv").write_text("\n".join(["source,target", *lines]) + "\n")
     (tmp_path / "pairs.csv").write_text("source,target\nalice,bob\nbob,p3\n")
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments/table1.toml").write_text(EXPERIMENT)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -36,7 +46,7 @@ def test_python_of_the_readme(folder):
 def test_commands_of_the_readme(folder):
     commands = re.findall(r"^\| `arcvec (.+?)` \|", README, re.MULTILINE)
     assert [command.split()[0] for command in commands] == [
-        *("demo", "ingest", "split", "fit", "evaluate", "score", "recommend")
+        *("demo", "ingest", "split", "fit", "evaluate", "score", "recommend", "experiment")
     ]
     for command in commands[1:]:  # the demo has a test of its own
         done = subprocess.run(

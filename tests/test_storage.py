@@ -35,9 +35,14 @@ def test_a_failure_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def write_header(folder):
+    write_json(folder / "meta.json", {"format": "arcvec-graph"})
+
+
 def test_a_failure_leaves_the_old_folder(tmp_path):
     with new_folder(tmp_path / "out") as folder:
         (folder / "a.txt").write_text("old")
+        write_header(folder)
     with pytest.raises(RuntimeError), new_folder(tmp_path / "out", overwrite=True) as folder:
         write_and_fail(folder)
     assert (tmp_path / "out" / "a.txt").read_text() == "old"
@@ -47,12 +52,27 @@ def test_a_failure_leaves_the_old_folder(tmp_path):
 def test_overwriting_replaces_the_whole_folder(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "stale.txt").write_text("old")
+    write_header(tmp_path / "out")
     with pytest.raises(FileExistsError, match="--overwrite"), new_folder(tmp_path / "out"):
         pass
     with new_folder(tmp_path / "out", overwrite=True) as folder:
         (folder / "a.txt").write_text("new")
     assert os.listdir(tmp_path / "out") == ["a.txt"]
     assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("header", [None, "not json", "[]", '{"format": "other"}'])
+def test_overwriting_spares_a_folder_of_others(tmp_path, header):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.txt").write_text("years of work")
+    if header is not None:
+        (tmp_path / "out" / "meta.json").write_text(header)
+    with (
+        pytest.raises(FileExistsError, match="did not write"),
+        new_folder(tmp_path / "out", overwrite=True),
+    ):
+        pass
+    assert (tmp_path / "out" / "thesis.txt").read_text() == "years of work"
 
 
 def test_a_file_appears_at_the_end_with_its_suffix(tmp_path):

@@ -6,9 +6,10 @@ import json
 import os
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import cyclopts
 import pydantic
@@ -18,11 +19,13 @@ from pydantic import Field
 from arcvec import __version__
 from arcvec.console import (
     escape,
+    grid_progress,
     link_prediction_table,
     messages,
     note,
     output,
     plain_print,
+    results_table,
     show_log_as_notes,
     stop_on_interrupt,
     training_progress,
@@ -34,11 +37,29 @@ from arcvec.settings import describe_validation_error
 from arcvec.storage import require_writable, write_table
 
 if TYPE_CHECKING:
-    from arcvec.embeddings import EdgeEmbeddings, EdgeScorer
+    from arcvec.embeddings import EdgeEmbeddings, EdgeScorer, Scores
+    from arcvec.evaluation.experiment_file import ExperimentSettings
+    from arcvec.evaluation.results import Result
     from arcvec.graph.graph import Graph
+    from arcvec.graph.names import NodeIds
 
 Preset = Literal["default", "paper"]
-Baseline = Literal["degree-product", "common-neighbours", "jaccard", "adamic-adar"]
+Baseline = Literal[
+    "degree-product",
+    "common-neighbours",
+    "jaccard",
+    "adamic-adar",
+    "resource-allocation",
+    "three-paths",
+    "katz",
+    "eigenmaps",
+    "node2vec",
+    "dngr",
+    "svd",
+    "hope",
+    "strap",
+    "netmf",
+]
 
 
 class EdgeFileFlags(EdgeFileSettings):
@@ -57,8 +78,9 @@ app = App(
     name="arcvec",
     help="Learn a source and a target vector for every node of a graph; predict its next edges.",
     version=__version__,
-    default_parameter=Parameter(negative_iterable=(), negative_none=()),
+    default_parameter=Parameter(negative_none=()),
     result_action="return_value",
+    suppress_keyboard_interrupt=False,
 )
 
 
@@ -93,7 +115,7 @@ def ingest(
     """
     from arcvec.graph.ingest import ingest_edges
 
-    with messages.status(f"reading {edges}") as status:
+    with messages.status(escape(f"reading {edges}")) as status:
         report = ingest_edges(edges, out, files, overwrite=overwrite, progress=status.update)
     for text in report.notes:
         note(text)
@@ -126,7 +148,7 @@ def split(
     """
     from arcvec.graph.split import save_split, split_edges
 
-    require_writable(out, overwrite=overwrite)
+    require_writable(out, overwrite=overwrite, inputs=[graph])
     whole = _open_graph(graph, files)
     parts = split_edges(
         whole, test_fraction=test_fraction, validation_fraction=validation_fraction, seed=seed
@@ -170,9 +192,12 @@ def fit(
     """
     from arcvec.training.loop import Hooks, Interrupted
 
-    require_writable(out, overwrite=overwrite)
+    require_writable(out, overwrite=overwrite, inputs=[graph])
     chosen = load_method(preset, config, method)
-    checkpoint = out.with_name(out.name + ".checkpoint")
+    checkpoint = out.resolve().with_name(out.resolve().name + ".checkpoint")
+    require_writable(checkpoint, overwrite=checkpoint.is_file())
+    if resume and not checkpoint.is_file():
+        raise FileNotFoundError(f"{checkpoint}: no checkpoint to resume; fit without --resume")
     if checkpoint.exists() and not resume:
         note(f"{checkpoint} of an earlier fit is replaced; --resume would have continued it")
     learned_from = _open_graph(graph, files)
@@ -196,7 +221,7 @@ def evaluate(
     /,
     *,
     split: Path,
-    method: tuple[Baseline, ...] = (),
+    method: Annotated[tuple[Baseline, ...], Parameter(negative_iterable=())] = (),
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
     ranking: bool = True,
     max_ranked_edges: int = 100_000,
@@ -227,6 +252,8 @@ def evaluate(
         raise ValueError("nothing to evaluate: give a result folder, or baselines with --method")
     if as_json:
         values = {name: report.as_dict() for name, report in reports.items()}
+        if result is not None:
+            next(iter(values.values()))["fitted_on_train"] = _fitted_on(result, parts.train)
         only = next(iter(values.values())) if len(values) == 1 else values
         plain_print(json.dumps(only, indent=2))
     else:
@@ -269,7 +296,7 @@ def recommend(
     result: Path,
     /,
     *,
-    node: tuple[str, ...] = (),
+    node: Annotated[tuple[str, ...], Parameter(negative_iterable=())] = (),
     everyone: Annotated[bool, Parameter(name="--all", negative=())] = False,
     k: Annotated[int, Parameter(name=["-k", "--k"])] = 10,
     exclude: Path | None = None,
@@ -291,6 +318,7 @@ def recommend(
         overwrite: replace the file if it exists.
     """
     from arcvec.embeddings import EdgeEmbeddings
+    from arcvec.recommendation.exact import top_k_blocks
 
     if everyone == bool(node):
         raise ValueError("expected nodes to recommend for: either --node NAME, or --all")
@@ -300,12 +328,78 @@ def recommend(
     known = None if exclude is None else _open_graph(exclude, files)
     ids = None if everyone else embeddings.nodes.ids(node)
     columns = {"node": "VARCHAR", "rank": "INTEGER", direction[:-1]: "VARCHAR", "score": "FLOAT"}
-    rows = _recommendation_rows(embeddings, ids, k, known, direction)
-    write_table(out, columns, rows, overwrite=overwrite)
+    blocks = top_k_blocks(
+        embeddings, min(k, len(embeddings.nodes)), ids=ids, exclude=known, direction=direction
+    )
+    write_table(out, columns, _recommendation_rows(embeddings, blocks), overwrite=overwrite)
+
+
+@app.command
+def experiment(
+    file: Path,
+    /,
+    *,
+    out: Out,
+    data: Path | None = None,
+    cells: Path | None = None,
+    quick: bool = False,
+    workers: int = 1,
+    retry_failed: bool = False,
+    tables_only: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Run a grid of datasets, methods, dims and seeds, and make its tables; goes on where it was.
+
+    Args:
+        file: TOML file of the experiment, such as experiments/table1.toml.
+        out: folder for results.csv, results.parquet, table.md, table.tex and curves.
+        data: folder of the split folders; by default $ARCVEC_DATA/splits or ../shared/data/splits.
+        cells: folder of finished cells, by default `cells` in the output folder; experiments that
+            share it do not run the cells they have in common again.
+        quick: the small size that the file describes, which ends in minutes.
+        workers: processes that share the cores; one uses them all.
+        retry_failed: run cells again that failed earlier.
+        tables_only: run nothing, make the tables of the cells that are finished.
+        quiet: show no progress.
+    """
+    from arcvec.evaluation.experiment import collect_results, run_cells, write_outputs
+    from arcvec.evaluation.experiment_file import read_experiment
+    from arcvec.evaluation.grid import data_folders, grid_cells
+    from arcvec.evaluation.tables import experiment_tables
+
+    asked = read_experiment(file, quick=quick)
+    grid = grid_cells(asked, data_folders(asked, data, file.absolute().parent.parent))
+    kept = cells or out / "cells"
+    if not tables_only:
+        try:
+            with grid_progress(quiet=quiet) as report:
+                run_cells(
+                    grid,
+                    kept,
+                    workers=workers,
+                    retry_failed=retry_failed,
+                    more_seeds_below=asked.more_seeds_below,
+                    report=report,
+                )
+        except KeyboardInterrupt:
+            message = "stopped; finished cells are kept, and the same command does the others"
+            raise SystemExit(_fail(message, code=130)) from None
+    results = collect_results(grid, kept, asked.more_seeds_below)
+    write_outputs(asked, results, out)
+    _draw_curves(asked, results, out)
+    output.print(results_table(experiment_tables(asked, results)[0]))
+    counts = Counter(result.status for result in results)
+    if counts["failed"] and not retry_failed:
+        note(f"{counts['failed']} cells failed; --retry-failed runs them again")
+    said = ", ".join(f"{count} {status}" for status, count in counts.items())
+    plain_print(f"{out}: {len(results)} cells ({said})")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; errors of the user become one line and a non-zero exit code."""
+    # Threads that wait for work sleep instead of spinning: hardly slower on a quiet machine, and
+    # several times faster on a busy one. Read when torch and numba are first imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     show_log_as_notes()
     try:
         app(arguments, exit_on_error=False, print_error=False)
@@ -317,16 +411,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # The reader of a pipe (head, less) has seen enough; nothing is left to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
-    except (ValueError, KeyError, OSError, FloatingPointError, ImportError) as error:
+    except Exception as error:
         if os.environ.get("ARCVEC_TRACEBACK"):
             raise
-        text = str(error.args[0]) if isinstance(error, KeyError) else str(error)
-        sys.exit(_fail(text, code=1))
+        sys.exit(_fail(_describe_error(error), code=1))
 
 
 def _fail(message: str, *, code: int) -> int:
     messages.print(f"[bold red]arcvec:[/] {escape(message)}", soft_wrap=True)
     return code
+
+
+def _describe_error(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}"
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    text = " ".join(text.split())
+    if isinstance(error, (ValueError, LookupError, OSError, FloatingPointError, ImportError)):
+        return text
+    kind = type(error).__name__
+    return f"unexpected {kind}: {text}; set ARCVEC_TRACEBACK=1 to see where"
 
 
 def _describe_usage_error(error: cyclopts.CycloptsError) -> str:
@@ -339,7 +443,7 @@ def _describe_usage_error(error: cyclopts.CycloptsError) -> str:
 def _open_graph(path: Path, files: EdgeFileSettings) -> Graph:
     from arcvec.graph.files import open_graph
 
-    with messages.status(f"reading {path}"):
+    with messages.status(escape(f"reading {path}")):
         return open_graph(path, files)
 
 
@@ -351,25 +455,27 @@ def _scorers(
 
     if result is not None:
         embeddings = EdgeEmbeddings.load(result)
-        fitted_on = embeddings.settings.get("graph_fingerprint")
-        if fitted_on != train.fingerprint:
-            note("the result was fitted on another graph than the train part of this split")
+        if not _fitted_on(result, train):
+            note(
+                "the result was fitted on another graph than the train part of this split: it may "
+                "have seen test edges, and then these numbers mean nothing"
+            )
         yield f"arcvec, dim {embeddings.dim}", embeddings
     for name in methods:
         yield name, BASELINES[name]().fit(train)
 
 
-def _recommendation_rows(
-    embeddings: EdgeEmbeddings,
-    ids: Any,
-    k: int,
-    known: Graph | None,
-    direction: Literal["targets", "sources"],
-) -> Iterator[tuple[str, int, str, str]]:
-    from arcvec.recommendation.exact import top_k_blocks
+def _fitted_on(result: Path, train: Graph) -> bool:
+    from arcvec.embeddings import EdgeEmbeddings
 
+    fitted_on = EdgeEmbeddings.load(result).settings.get("graph_fingerprint")
+    return bool(fitted_on == train.fingerprint)
+
+
+def _recommendation_rows(
+    embeddings: EdgeEmbeddings, blocks: Iterator[tuple[NodeIds, NodeIds, Scores]]
+) -> Iterator[tuple[str, int, str, float]]:
     names = embeddings.nodes
-    blocks = top_k_blocks(embeddings, k, ids=ids, exclude=known, direction=direction)
     for asked, best, scores in blocks:
         for i, node in enumerate(names.at(asked)):
             for rank, (other, value) in enumerate(zip(best[i], scores[i], strict=True), start=1):
@@ -377,8 +483,23 @@ def _recommendation_rows(
                     yield node, rank, names[int(other)], _plain(value)
 
 
-def _plain(value: float) -> str:
-    return f"{value:.6g}"
+def _draw_curves(asked: ExperimentSettings, results: Sequence[Result], out: Path) -> None:
+    from arcvec.evaluation.tables import auc_curves
+    from arcvec.plot.curves import draw_curves
+
+    curves = auc_curves(results)
+    if not any(curve.size for panel in curves.values() for curve in panel.values()):
+        return
+    paths = [out / "curves.png", out / "curves.svg"]
+    try:
+        draw_curves(curves, paths, title=asked.title, overwrite=True)
+    except ImportError as error:
+        note(str(error))
+
+
+def _plain(value: float) -> float:
+    """Return a score as it is worth printing: float32 has about six figures."""
+    return float(f"{value:.6g}")
 
 
 def _describe_result(embeddings: EdgeEmbeddings) -> str:

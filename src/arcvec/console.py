@@ -17,7 +17,9 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from arcvec.evaluation.experiment import GridProgress
     from arcvec.evaluation.link_prediction import LinkPredictionReport
+    from arcvec.evaluation.table_text import Table as TextTable
     from arcvec.training.loop import Progress
 
 output = Console(highlight=False)
@@ -95,6 +97,33 @@ def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], N
 
 
 @contextmanager
+def grid_progress(*, quiet: bool = False) -> Iterator[Callable[[GridProgress], None]]:
+    """Yield a function that shows how many cells are finished, which are running, for how long."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("cells"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Bar(*columns, console=messages, disable=quiet) as bar:
+        task = bar.add_task("", total=None)
+
+        def report(progress: GridProgress) -> None:
+            bar.update(
+                task,
+                total=progress.total,
+                completed=progress.finished,
+                description=escape(" | ".join(progress.running)),
+            )
+
+        yield report
+
+
+@contextmanager
 def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
     """Yield a question that turns true after Ctrl-C; a second Ctrl-C stops at once.
 
@@ -143,6 +172,21 @@ def link_prediction_table(reports: Mapping[str, LinkPredictionReport], title: st
         cells = (_cell(values[row], values) for values in shown.values())
         table.add_row(escape(method), *cells)
     return table
+
+
+def results_table(table: TextTable) -> Table:
+    """Return a table of an experiment as the terminal shows it; a dataset is named once."""
+    shown = Table(title=escape(table.title), title_style="bold", title_justify="left")
+    shown.caption, shown.caption_justify = escape("\n".join(table.notes)), "left"
+    shown.box, shown.padding = SIMPLE_HEAD, (0, 0, 0, 1)
+    for name in table.header:
+        shown.add_column(escape(name), justify="left" if name in ("dataset", "method") else "right")
+    last = ""
+    for row in table.rows:
+        texts = [f"[bold]{escape(e.text)}[/]" if e.bold else escape(e.text) for e in row]
+        shown.add_row("" if row[0].text == last else texts[0], *texts[1:])
+        last = row[0].text
+    return shown
 
 
 def plain_print(text: str) -> None:

@@ -17,10 +17,9 @@ from arcvec.graph.split import Split, save_split, split_edges
 from arcvec.methods.baselines import BASELINES
 from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.recommendation.exact import recommend
-from arcvec.storage import new_folder
+from arcvec.storage import DEMO_MARKER, new_folder
 
 MODULES = ("asyncio.events", "email.message", "zipfile")
-MARKER = "arcvec-demo.txt"
 
 
 def read_demo_graph() -> Graph:
@@ -37,9 +36,10 @@ def run_demo(out: Path, seed: int) -> None:
     """
     from arcvec.training.loop import Hooks
 
-    ours = (out / MARKER).is_file()
-    with new_folder(out, overwrite=ours) as folder:
-        (folder / MARKER).write_text("Made by `arcvec demo`, which replaces this folder.\n")
+    if out.exists() and not (out / DEMO_MARKER).is_file():
+        raise FileExistsError(f"{out} exists already and is no demo's; choose another name")
+    with new_folder(out, overwrite=True) as folder:
+        (folder / DEMO_MARKER).write_text("Made by `arcvec demo`, which replaces this folder.\n")
         output.print("[bold]1. The graph[/]: which module of Python's library imports which")
         graph = read_demo_graph()
         output.print(f"   {graph}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcvec.graph.names import NodeIds, NodeNames
-from arcvec.storage import new_folder, read_json, write_json
+from arcvec.storage import load_array, new_folder, read_header, write_json
 
 Scores: TypeAlias = NDArray[np.float32]
 """Array of edge scores; higher means likelier."""
@@ -120,17 +120,10 @@ class EdgeEmbeddings(EdgeScorer):
                 f"{folder}: expected a result folder with source.npy and settings.json; "
                 "make one with: arcvec fit GRAPH -o RESULT"
             )
-        settings = read_json(folder / "settings.json")
-        version = settings.pop("format_version", None)
-        if settings.pop("format", None) != "arcvec-result" or version != FORMAT_VERSION:
-            raise ValueError(
-                f"{folder}: expected a result folder of format version {FORMAT_VERSION}, "
-                f"got {version}; fit again with this arcvec"
-            )
-        mode: Literal["r"] | None = "r" if mmap else None
+        header = folder / "settings.json"
+        settings = read_header(header, "arcvec-result", FORMAT_VERSION, ["directed"])
         source, target = (
-            np.load(folder / f"{side}.npy", mmap_mode=mode, allow_pickle=False)
-            for side in ("source", "target")
+            load_array(folder / f"{side}.npy", mmap=mmap) for side in ("source", "target")
         )
         nodes = NodeNames.load(folder / "nodes.txt")
         return cls(source, target, nodes, directed=settings.pop("directed"), settings=settings)
@@ -165,7 +158,52 @@ class SymmetricEmbeddings(EdgeScorer):
 
     def score_all_targets(self, sources: NodeIds) -> Scores:
         """Return the scores of every source against every node: (len(sources), num_nodes)."""
-        return (self.vectors[sources] * self.weights) @ self.vectors.T
+        return np.asarray(self.vectors[sources] * self.weights, np.float32) @ self.vectors.T
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectionMixture(EdgeScorer):
+    """Several projections (Eq. 5): the score mixes the positive parts of their inner products.
+
+    Attributes:
+        source, target: (num_projections, num_nodes, b) float32: all that inference needs of the
+            network and its projections.
+        mixture: (num_projections,) float32.
+    """
+
+    source: NDArray[np.float32]
+    target: NDArray[np.float32]
+    mixture: NDArray[np.float32]
+    nodes: NodeNames
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def dim(self) -> int:
+        """Numbers stored per node, all projections and both sides together."""
+        return 2 * int(self.source.shape[0] * self.source.shape[2])
+
+    def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
+        """Return the score of each edge sources[i] -> targets[i]."""
+        products = (
+            _paired_products(source, sources, target, targets)
+            for source, target in zip(self.source, self.target, strict=True)
+        )
+        return self._mixed(products)
+
+    def score_all_targets(self, sources: NodeIds) -> Scores:
+        """Return the scores of every source against every node: (len(sources), num_nodes)."""
+        products = (
+            source[sources] @ target.T
+            for source, target in zip(self.source, self.target, strict=True)
+        )
+        return self._mixed(products)
+
+    def _mixed(self, products: Iterable[Scores]) -> Scores:
+        parts = (
+            weight * np.maximum(product, 0)
+            for weight, product in zip(self.mixture, products, strict=True)
+        )
+        return np.asarray(sum(parts), dtype=np.float32)
 
 
 def _paired_products(

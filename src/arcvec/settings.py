@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 
 class Settings(BaseModel):
-    """Base of all settings: frozen, and a key nobody declared is an error."""
+    """Base of all settings: frozen, numbers finite, and a key nobody declared is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
@@ -44,8 +44,8 @@ def merge_settings(
 
 def read_settings_file(path: Path) -> dict[str, Any]:
     """Return the nested settings in a TOML or JSON file."""
-    text = path.read_text(encoding="utf-8")
     try:
+        text = path.read_text(encoding="utf-8")
         values = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except ValueError as error:
         expected = "JSON" if path.suffix == ".json" else "TOML"

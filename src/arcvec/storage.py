@@ -13,19 +13,52 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
+from numpy.typing import NDArray
 
-def require_writable(path: Path, *, overwrite: bool = False) -> None:
-    """Raise an `OSError` now if `path` could not be written later, after hours of work."""
+_HEADERS = ("meta.json", "split.json", "settings.json")
+DEMO_MARKER = "arcvec-demo.txt"
+
+
+def require_writable(path: Path, *, overwrite: bool = False, inputs: Iterable[Path] = ()) -> None:
+    """Raise an `OSError` now if `path` could not be written later, after hours of work.
+
+    Args:
+        overwrite: whether something of arcvec's may be replaced.
+        inputs: what is being read, which must not be replaced.
+    """
+    path = path.resolve()
+    for read in inputs:
+        if path in (read.resolve(), *read.resolve().parents):
+            raise FileExistsError(f"{path}: the input {read} is in there; choose another output")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists already; choose another name or pass --overwrite")
-    parent = path.absolute().parent
+    if path.is_dir() and not _is_ours(path):
+        raise FileExistsError(
+            f"{path} is a folder that arcvec did not write, so that --overwrite leaves it alone; "
+            "choose another output"
+        )
+    parent = next(folder for folder in path.parents if folder.exists())
     try:
-        parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=parent):
             pass
     except OSError as error:
         reason = error.strerror or str(error)
         raise OSError(f"cannot write to {parent}: {reason}; choose another output") from None
+
+
+def _is_ours(folder: Path) -> bool:
+    """Tell whether arcvec wrote a folder: it is empty, or has a header of one of our formats."""
+    if (folder / DEMO_MARKER).is_file() or not any(folder.iterdir()):
+        return True
+    for name in _HEADERS:
+        try:
+            header = read_json(folder / name)
+        except (OSError, ValueError):
+            continue
+        if isinstance(header, dict) and str(header.get("format")).startswith("arcvec-"):
+            return True
+    return False
 
 
 @contextmanager
@@ -36,7 +69,8 @@ def new_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         FileExistsError: `path` exists and `overwrite` is false.
     """
     require_writable(path, overwrite=overwrite)
-    path = path.absolute()
+    path = path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.parent))
     try:
         yield partial
@@ -60,7 +94,10 @@ def new_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
 def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield a temporary file name that becomes `path` when the block ends without an error."""
     require_writable(path, overwrite=overwrite)
-    path = path.absolute()
+    path = path.resolve()
+    if path.is_dir():
+        raise FileExistsError(f"{path} is a folder; expected the name of a file")
+    path.parent.mkdir(parents=True, exist_ok=True)
     # The suffix stays last: writers choose the format by it.
     partial = path.with_name(f".{path.stem}.partial-{os.getpid()}{path.suffix}")
     try:
@@ -106,9 +143,15 @@ def write_table(
 def _write_csv(
     file: TextIO, columns: Mapping[str, str], rows: Iterable[Sequence[object]], separator: str = ","
 ) -> None:
-    writer = csv.writer(file, delimiter=separator, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    plain = csv.writer(file, delimiter=separator, lineterminator="\n")
+    # Python leaves a lone carriage return unquoted, which other readers take for a line's end.
+    careful = csv.writer(
+        file, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
+    )
+    plain.writerow(columns)
+    for row in rows:
+        returns = any(isinstance(value, str) and "\r" in value for value in row)
+        (careful if returns else plain).writerow(row)
 
 
 def _csv_to_parquet(text: Path, parquet: Path, columns: Mapping[str, str]) -> None:
@@ -129,6 +172,41 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path}: expected JSON, got text that is not: {error}") from None
+
+
+def read_header(path: Path, kind: str, version: int, keys: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the JSON header of one of our folders, its format and version checked and taken off.
+
+    Args:
+        kind: the format expected, such as "arcvec-graph".
+        keys: what must be in it.
+    """
+    header = read_json(path)
+    if not isinstance(header, dict) or header.get("format") != kind:
+        raise ValueError(f'{path}: expected the format "{kind}"; is it the right folder?')
+    found = header.get("format_version")
+    if found != version:
+        raise ValueError(
+            f"{path}: expected format version {version}, got {found}; "
+            "write the folder again with this arcvec"
+        )
+    for key in keys:
+        if key not in header:
+            raise ValueError(f'{path}: expected "{key}" in it; write the folder again')
+    return {key: v for key, v in header.items() if key not in ("format", "format_version")}
+
+
+def load_array(path: Path, *, mmap: bool = True) -> NDArray[Any]:
+    """Return the array in a .npy file; an error names the file."""
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: missing from the folder") from None
+    except (ValueError, EOFError):
+        raise ValueError(
+            f"{path}: expected a numpy array, got a file cut short or damaged"
+        ) from None
+    return array
 
 
 def _flush(path: Path) -> None:

@@ -450,7 +450,7 @@ def test_output_is_protected(write, tmp_path):
     ingest_edges(path, tmp_path / "graph")
     with pytest.raises(FileExistsError, match="--overwrite"):
         ingest_edges(path, tmp_path / "graph")
-    with pytest.raises(ValueError, match="raw edges are in there"):
+    with pytest.raises(FileExistsError, match="is in there; choose another output"):
         ingest_edges(path, tmp_path / "raw", overwrite=True)
     ingest_edges(write("raw/edges.txt", "a b\nb c\n"), tmp_path / "graph", overwrite=True)
     assert load_graph(tmp_path / "graph").num_edges == 2

@@ -46,7 +46,7 @@ def test_fixed_negatives_are_uniform(num_nodes):
 def test_draws_are_without_replacement_and_uniform():
     fixed = np.array([[10, 11, 12, 13, 14, 15], [20, 21, 22, -1, -1, -1]], dtype=np.int32)
     sources = np.tile(np.array([0, 1], dtype=np.int32), 5000)
-    drawn = draw_negatives(fixed, sources, 4, 1, 0)
+    drawn = draw_negatives(fixed, sources, 4, 1)
     first, second = drawn[::2], drawn[1::2]
     assert (np.sort(first, axis=1)[:, 1:] > np.sort(first, axis=1)[:, :-1]).all()
     assert chisquare(np.bincount(first.ravel() - 10)).pvalue > 1e-3

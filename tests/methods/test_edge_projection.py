@@ -6,7 +6,7 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.link_prediction import link_prediction
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import read_split, split_edges
-from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.methods.edge_projection import EdgeProjection, MixedProjections
 from arcvec.model.settings import ModelSettings
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.training.settings import TrainSettings
@@ -36,6 +36,40 @@ def test_training_finds_a_planted_graph(directed, hidden, kind):
     report = link_prediction(method.fit(split.train), split)
     assert report.auc > 0.9
     assert report.auc_random > 0.9
+
+
+@pytest.mark.parametrize("kind", ["block", "fixed"])
+def test_several_projections_find_a_planted_graph(kind, tmp_path):
+    split = split_edges(planted_graph(), test_fraction=0.3, seed=0)
+    method = MixedProjections(
+        dim=16,
+        projections=4,
+        negatives=NegativeSettings(kind=kind),
+        walks=WalkSettings(window=1),
+        training=TrainSettings(steps=300, batch_pairs=2000),
+    )
+    mixture = method.fit(split.train)
+    assert mixture.source.shape == mixture.target.shape == (4, 300, 2)
+    assert mixture.dim == 16
+    assert link_prediction(mixture, split).auc > 0.9
+    rows = np.arange(5)
+    table = mixture.score_all_targets(rows)
+    np.testing.assert_allclose(table[2], mixture.score(np.full(300, 2), np.arange(300)), rtol=1e-4)
+
+
+@pytest.mark.parametrize("hidden", [(), (50,)], ids=["shallow", "deep"])
+def test_symmetric_models_find_a_planted_graph(hidden):
+    split = split_edges(planted_graph(directed=False), test_fraction=0.3, seed=0)
+    method = EdgeProjection(
+        dim=8,
+        walks=WalkSettings(window=1),
+        model=ModelSettings(kind="symmetric", hidden=hidden),
+        training=TrainSettings(steps=300, batch_pairs=2000),
+    )
+    embeddings = method.fit(split.train)
+    assert embeddings.source.shape == (300, 8)
+    assert embeddings.settings["norm_std"] > 0
+    assert link_prediction(embeddings, split).auc > 0.9
 
 
 def test_reverse_of_a_directed_cycle_scores_lower(directed_cycle):
@@ -122,3 +156,10 @@ def test_defaults_on_the_papers_splits(shared_data, name, floor):
     split = read_split(shared_data(f"splits/{name}"))
     embeddings = EdgeProjection(dim=32, seed=0).fit(split.train)
     assert link_prediction(embeddings, split, ranking=False).auc >= floor
+
+
+def test_projections_must_share_dim():
+    with pytest.raises(ValidationError, match="multiple of 8"):
+        MixedProjections(dim=12, projections=4)
+    with pytest.raises(ValidationError, match="asymmetric"):
+        MixedProjections(model=ModelSettings(kind="symmetric"))

@@ -7,7 +7,7 @@ import pytest
 from arcvec.evaluation.metrics import roc_auc
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import read_split
-from arcvec.methods.neighbours import AdamicAdar, CommonNeighbours, Jaccard
+from arcvec.methods.neighbours import AdamicAdar, CommonNeighbours, Jaccard, ResourceAllocation
 
 
 def count_common(graph, pairs):
@@ -20,8 +20,9 @@ def count_common(graph, pairs):
         (CommonNeighbours(), count_common),
         (Jaccard(), nx.jaccard_coefficient),
         (AdamicAdar(), nx.adamic_adar_index),
+        (ResourceAllocation(), nx.resource_allocation_index),
     ],
-    ids=["common", "jaccard", "adamic-adar"],
+    ids=["common", "jaccard", "adamic-adar", "resource-allocation"],
 )
 def test_undirected_against_networkx(method, reference):
     theirs = nx.gnm_random_graph(40, 150, seed=1)

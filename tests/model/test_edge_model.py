@@ -6,11 +6,11 @@ from arcvec.model.edge_model import EdgeModel, NodeTable
 from arcvec.model.settings import ModelSettings
 
 
-def make(num_nodes=50, dim=8, **settings):
+def make(num_nodes=50, dim=8, projections=1, **settings):
     generator = torch.Generator().manual_seed(0)
     chosen = ModelSettings(node_dim=12, manifold_dim=10, **settings)
-    model = EdgeModel(chosen, dim, generator)
-    return model, NodeTable.random(num_nodes, 12, generator)
+    model = EdgeModel(chosen, dim, generator, projections)
+    return model, NodeTable.random(num_nodes, EdgeModel.table_dim(chosen, dim), generator)
 
 
 def test_rows_start_with_unit_norm():
@@ -19,18 +19,66 @@ def test_rows_start_with_unit_norm():
 
 
 @pytest.mark.parametrize("hidden", [(), (9,), (9, 7)])
-def test_shapes(hidden):
+def test_asymmetric_shapes(hidden):
     model, table = make(hidden=hidden)
-    source, target = model(table.values)
-    assert source.shape == target.shape == (50, 4)
+    sides = model(table.values)
+    assert sides.source.shape == sides.target.shape == (50, 4)
     assert len(model.norms) == len(hidden) + bool(hidden)
 
 
-def test_shallow_model_is_two_projections():
+def test_asymmetric_shallow_model_is_two_projections():
+    """Y_u^T L R Y_v."""
     model, table = make(hidden=())
-    source, target = model.embed(table)
-    torch.testing.assert_close(source, table.values @ model.source_projection)
-    torch.testing.assert_close(target, table.values @ model.target_projection.T)
+    expected = table.values @ model.source_projection @ model.target_projection @ table.values.T
+    torch.testing.assert_close(score_table(model.embed(table)), expected.detach())
+
+
+@pytest.mark.parametrize("hidden", [(), (9,)])
+def test_symmetric_model(hidden):
+    """w^T (f(Y_u) o f(Y_v)), with f of size dim, or Y where there is no f."""
+    model, table = make(kind="symmetric", hidden=hidden)
+    assert table.values.shape[1] == (12 if hidden else 8)
+    with torch.no_grad():
+        model.scale.copy_(torch.linspace(-1, 1, 8))
+        f = model.manifold(table.values)
+    assert f.shape == (50, 8)
+    scores = score_table(model.embed(table))
+    torch.testing.assert_close(scores, f @ torch.diag(model.scale.detach()) @ f.T)
+    torch.testing.assert_close(scores, scores.T)
+
+
+def test_several_projections():
+    """Eq. 5: a mixture of positive parts, each projection with its own L and R."""
+    model, table = make(projections=2, hidden=(9,))
+    with torch.no_grad():
+        model.mixture.copy_(torch.tensor([2.0, -1.0]))
+    sides = model.embed(table)
+    f = model.manifold(table.values).detach()
+    expected = torch.zeros(50, 50)
+    for i, weight in enumerate((2.0, -1.0)):
+        cut = slice(2 * i, 2 * i + 2)
+        left, right = model.source_projection[:, cut], model.target_projection[cut]
+        expected += weight * torch.relu(f @ left @ right @ f.T)
+    torch.testing.assert_close(score_table(sides), expected.detach())
+    assert sides.by_projection(sides.source).shape == (2, 50, 2)
+
+
+def test_unit_norm_keeps_both_sides_on_the_sphere():
+    model, table = make(unit_norm=True, hidden=(9,))
+    for sides in (model(table.values), model.embed(table)):
+        torch.testing.assert_close(sides.source.norm(dim=1), torch.ones(50))
+        torch.testing.assert_close(sides.target.norm(dim=1), torch.ones(50))
+
+
+def test_output_relu_ends_f():
+    for output_relu in (False, True):
+        model, table = make(output_relu=output_relu)
+        assert (model.manifold(table.values) >= 0).all() == output_relu
+
+
+def score_table(sides):
+    rows, columns = torch.cartesian_prod(torch.arange(50), torch.arange(50)).T
+    return sides.pair_scores(rows, columns).view(50, 50)
 
 
 @pytest.mark.parametrize("chunk", [7, 1000])
@@ -38,25 +86,32 @@ def test_embedding_uses_the_statistics_of_all_nodes(monkeypatch, chunk):
     """A batch of all nodes normalises over just these, so that both must agree."""
     monkeypatch.setattr(edge_model, "_CHUNK", chunk)
     model, table = make(hidden=(9, 7))
-    batch_source, batch_target = model(table.values)
-    source, target = model.embed(table)
-    torch.testing.assert_close(source, batch_source)
-    torch.testing.assert_close(target, batch_target)
+    batch, whole = model(table.values), model.embed(table)
+    torch.testing.assert_close(whole.source, batch.source.detach())
+    torch.testing.assert_close(whole.target, batch.target.detach())
+    norms = model.manifold(table.values).norm(dim=1)
+    torch.testing.assert_close(whole.spread, norms.std(correction=0).detach())
 
 
-def test_scores_start_moderate():
-    model, table = make(num_nodes=500, dim=64, hidden=(9,))
-    source, target = model.embed(table)
-    assert 0.3 < (source @ target.T).std().item() < 3
+@pytest.mark.parametrize("kind", ["asymmetric", "symmetric"])
+@pytest.mark.parametrize("hidden", [(), (9,)])
+def test_scores_start_moderate(kind, hidden):
+    model, table = make(dim=64, kind=kind, hidden=hidden)
+    scores = score_table(model.embed(table))
+    off_diagonal = scores[~torch.eye(50, dtype=torch.bool)]
+    assert 0.3 < off_diagonal.std().item() < 3
 
 
 def test_anchor_only_stops_the_gradient_of_targets():
     model, table = make(hidden=(9,))
     rows = table.read(torch.arange(50))
-    source, target = model(rows, anchor_only=True)
-    target.square().sum().backward()
+    model(rows, anchor_only=True).target.square().sum().backward()
     assert rows.grad is None or not rows.grad.any()
     assert model.layers[0].weight.grad.abs().sum() > 0
-    source, target = model(rows, anchor_only=True)
-    (source.square() * torch.rand(50, 1)).sum().backward()
+    (model(rows, anchor_only=True).source.square() * torch.rand(50, 1)).sum().backward()
     assert rows.grad.abs().sum() > 0
+
+
+def test_unit_norm_needs_the_asymmetric_model():
+    with pytest.raises(ValueError, match="unit_norm belongs to the asymmetric model"):
+        ModelSettings(kind="symmetric", unit_norm=True)

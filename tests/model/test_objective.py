@@ -8,10 +8,11 @@ from arcvec.graph.graph import Graph
 from arcvec.model.objective import (
     Objective,
     block_loss,
-    pair_scores,
+    mixture_block_loss,
     sampled_likelihood_loss,
     soft_label_loss,
 )
+from arcvec.model.sides import Sides
 from arcvec.sampling.batches import BatchStream, Place
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 
@@ -77,10 +78,14 @@ def test_soft_label_by_hand():
     assert soft_label_loss(torch.empty(0), 0.5).item() == 0
 
 
-def test_pair_scores_are_inner_products():
-    source, target = torch.tensor([[1.0, 2], [3, 4]]), torch.tensor([[5.0, 6], [7, 8]])
-    scores = pair_scores(source, target, torch.tensor([0, 1]), torch.tensor([1, 0]))
-    assert scores.tolist() == [23, 39]
+def test_mixture_block_by_hand():
+    """Two projections of one number; one cell is skipped."""
+    source = torch.tensor([[[1.0], [2.0]], [[-1.0], [1.0]]])  # (h, m, b)
+    target = torch.tensor([[[1.0]], [[2.0]]])  # (h, n, b)
+    loss = mixture_block_loss(
+        source, target, torch.tensor([1.0, 3.0]), torch.tensor([0]), torch.tensor([0])
+    )
+    assert loss.item() == pytest.approx(math.log1p(math.exp(2 + 3 * 2)), rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["block", "fixed"])
@@ -102,8 +107,12 @@ def test_objective_of_a_batch_against_a_slow_sum(kind):
     if kind == "fixed":
         expected += softplus(scores[batch.sources, batch.negatives[:, 0]]).mean()
     else:
-        expected += 2.0 * softplus(scores).mean()  # the value is of all cells, skipped or not
+        cells = np.ix_(batch.block.sources, batch.block.targets)
+        counts = np.ones(scores[cells].shape)
+        counts[batch.block.skipped_rows, batch.block.skipped_columns] = 0
+        expected += 2.0 * (softplus(scores[cells]) * counts).sum() / counts.sum()
         turned = scores[batch.reversed_sources, batch.reversed_targets]
         expected += 0.5 * (0.25 * softplus(-turned) + 0.75 * softplus(turned)).mean()
     expected += 0.1 * (vectors**2).sum(axis=2).mean(axis=1).sum()
-    assert objective.loss(source, target, batch).item() == pytest.approx(expected, rel=1e-9)
+    loss = objective.loss(Sides(source, target), batch)
+    assert loss.item() == pytest.approx(expected, rel=1e-9)

@@ -77,6 +77,13 @@ def test_new_names_change_no_pair(kind):
     np.testing.assert_array_equal(streams[0], streams[1])
 
 
+def test_p_and_q_ask_for_forward_walks(directed_cycle):
+    assert WalkPairs(directed_cycle, WalkSettings(), seed=0).alternating
+    assert not WalkPairs(directed_cycle, WalkSettings(p=0.5), seed=0).alternating
+    with pytest.raises(ValueError, match="p and q belong to forward walks"):
+        WalkSettings(kind="alternating", q=2.0)
+
+
 def test_seeds_of_purposes_differ():
     seeds = {derive_seed(s, p, k) for s in range(20) for p in ("walk", "start") for k in range(20)}
     assert len(seeds) == 800

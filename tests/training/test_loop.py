@@ -1,12 +1,15 @@
 import numpy as np
 import pytest
+import torch
 
 from arcvec.graph.graph import Graph
 from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.model.objective import Objective
 from arcvec.model.settings import ModelSettings
+from arcvec.sampling.batches import BatchStream, Place
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.training.checkpoint import load_checkpoint
-from arcvec.training.loop import Hooks, Interrupted, learning_rate
+from arcvec.training.loop import Hooks, Interrupted, learning_rate, train
 from arcvec.training.settings import TrainSettings
 
 VARIANTS = {
@@ -20,6 +23,10 @@ VARIANTS = {
         "model": {"hidden": ()},
         "training": {"anchor_only": True},
         "negatives": {"kind": "fixed"},
+    },
+    "symmetric, selected on train": {
+        "model": {"kind": "symmetric"},
+        "training": {"selection": "train"},
     },
 }
 
@@ -60,6 +67,23 @@ def test_same_seed_same_bytes_other_seed_other_bytes(graph, method):
     assert first.target.tobytes() == second.target.tobytes()
     other = method.model_copy(update={"seed": 2}).fit(graph)
     assert other.source.tobytes() != first.source.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["block", "fixed"])
+def test_same_bytes_where_torch_uses_its_threads(kind):
+    """Batches large enough for torch to share them out among threads."""
+    sources, targets = np.random.default_rng(0).integers(3000, size=(2, 20_000))
+    method = EdgeProjection(
+        negatives=NegativeSettings(kind=kind),
+        training=TrainSettings(steps=4, batch_pairs=16_384, validation_fraction=0),
+    )
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        fits = [method.fit(Graph.from_edges(sources, targets)) for _ in range(4)]
+    finally:
+        torch.set_num_threads(before)
+    assert len({fit.source.tobytes() for fit in fits}) == 1
 
 
 @pytest.mark.parametrize("stop_after", [3, 12, 23])
@@ -116,6 +140,26 @@ def test_a_loss_that_is_not_finite_stops_with_its_step(graph):
     training = TrainSettings(learning_rates=(1e30,), steps=50)
     with pytest.raises(FloatingPointError, match=r"loss is (nan|inf) at step \d+; lower the"):
         EdgeProjection(dim=8, training=training, model=ModelSettings(hidden=())).fit(graph)
+
+
+@pytest.mark.parametrize("kind", ["block", "fixed"])
+def test_anchor_only_moves_sources_only(kind):
+    """Of a one-way graph the targets have no pairs of their own: their rows stay."""
+    graph = Graph.from_edges([0, 1, 2, 3], [4, 5, 6, 7])
+    negatives = NegativeSettings(kind=kind, block_sources=1, reversed_weight=0)
+    method = EdgeProjection(
+        dim=4,
+        negatives=negatives,
+        training=TrainSettings(steps=1, anchor_only=True, validation_fraction=0),
+    )
+    state = method._initial_state(graph, 1)
+    before = state.table.values.clone()
+    stream = BatchStream(graph, method.walks, negatives, batch_pairs=100, seed=0)
+    batch = next(stream.start_at(Place()))
+    train(state, stream, Objective(negatives, 0.0, 0.0), method.training)
+    moved = (state.table.values != before).any(dim=1).nonzero().ravel().tolist()
+    assert moved == sorted(batch.nodes[batch.anchors].tolist())
+    assert set(range(4)) <= set(moved) < set(range(8))
 
 
 def test_learning_rates():

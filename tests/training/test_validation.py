@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
+import torch
 from sklearn.metrics import roc_auc_score
 
 from arcvec.graph.graph import Graph
-from arcvec.training.validation import hold_out
+from arcvec.model.sides import Sides
+from arcvec.training.settings import TrainSettings
+from arcvec.training.validation import choose_validation, hold_out
 
 
 @pytest.fixture(params=[True, False], ids=["directed", "undirected"])
@@ -22,8 +25,12 @@ def test_held_out_edges_leave_the_training_graph(graph):
     assert not seen.has_edges(*edges.T).any()
     assert not graph.has_edges(*others.T).any()
     # On a directed graph, the reversed one-way edges are among the negatives.
-    turned = graph.has_edges(others[:, 1], others[:, 0])
-    assert turned.any() == graph.directed
+    turned = others[len(edges) :]  # after as many random ones
+    assert bool(len(turned)) == graph.directed
+    if graph.directed:
+        assert graph.has_edges(turned[:, 1], turned[:, 0]).all()
+        of_held_out = ~seen.has_edges(turned[:, 1], turned[:, 0])
+        assert of_held_out.mean() == 0.5
 
 
 def test_auc_is_scikit_learns(graph):
@@ -33,9 +40,19 @@ def test_auc_is_scikit_learns(graph):
     if not graph.directed:
         table = table + table.T
     expected = roc_auc_score(validation.is_edge, table[tuple(validation.pairs.T)])
-    assert validation.auc(source, target) == pytest.approx(expected, abs=1e-6)
+    sides = Sides(torch.from_numpy(source), torch.from_numpy(target))
+    assert validation.auc(sides) == pytest.approx(expected, abs=1e-6)
 
 
 def test_nothing_is_held_out_of_a_tree_or_when_not_asked(graph, path_graph):
     assert hold_out(path_graph, 0.1, seed=0) == (path_graph, None)
     assert hold_out(graph, 0.0, seed=0) == (graph, None)
+
+
+def test_selection_on_train_holds_nothing_out(graph):
+    seen, validation = choose_validation(graph, TrainSettings(selection="train"), seed=0)
+    assert seen is graph
+    edges = validation.pairs[validation.is_edge]
+    assert len(edges) == graph.num_edges == len(validation.pairs) - len(edges)
+    assert graph.has_edges(*edges.T).all()
+    assert not graph.has_edges(*validation.pairs[~validation.is_edge].T).any()

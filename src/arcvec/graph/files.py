@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
-from arcvec.storage import new_folder, read_json, write_json
+from arcvec.storage import load_array, new_folder, read_header, write_json
 
 if TYPE_CHECKING:
     from arcvec.graph.edge_settings import EdgeFileSettings
@@ -36,9 +36,9 @@ def open_graph(path: str | Path, settings: EdgeFileSettings | None = None) -> Gr
     if (path / "meta.json").is_file():
         _refuse_settings(path, "a graph folder", settings)
         return load_graph(path)
-    if (path / "train.txt.npy").is_file():
-        from arcvec.graph.split import read_split
+    from arcvec.graph.split import is_split, read_split
 
+    if is_split(path):
         _refuse_settings(path, "a split folder", settings)
         return read_split(path).train
     from arcvec.graph.ingest import read_edges
@@ -136,31 +136,12 @@ def _read_meta(folder: Path) -> dict[str, Any]:
             f"{folder}: expected a graph folder with meta.json; "
             "make one with: arcvec ingest EDGES -o GRAPH"
         )
-    meta = read_json(folder / "meta.json")
-    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
-        raise ValueError(f'{folder / "meta.json"}: expected the format "{FORMAT}"')
-    version = meta.get("format_version")
-    if version != FORMAT_VERSION:
-        raise ValueError(
-            f"{folder / 'meta.json'}: expected format version {FORMAT_VERSION}, got {version}; "
-            "ingest the edges again with this arcvec"
-        )
-    missing = {"directed", "weighted", "num_nodes"} - meta.keys()
-    if missing:
-        raise ValueError(f'{folder / "meta.json"}: expected "{min(missing)}" in it')
-    return meta
+    keys = ("directed", "weighted", "num_nodes")
+    return read_header(folder / "meta.json", FORMAT, FORMAT_VERSION, keys)
 
 
 def _load_array(path: Path, dtype: DTypeLike, length: int, *, mmap: bool) -> NDArray[Any]:
-    mode: Literal["r"] | None = "r" if mmap else None
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path}: missing from the graph folder") from None
-    except (ValueError, EOFError):
-        raise ValueError(
-            f"{path}: expected a numpy array, got a file cut short or damaged"
-        ) from None
+    array = load_array(path, mmap=mmap)
     if array.dtype != dtype or array.shape != (length,):
         raise ValueError(
             f"{path}: expected {length} numbers of {np.dtype(dtype)}, "

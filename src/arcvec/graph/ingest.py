@@ -17,7 +17,7 @@ from arcvec.graph.edge_text import is_number
 from arcvec.graph.files import load_graph, write_graph, write_meta
 from arcvec.graph.graph import Graph
 from arcvec.settings import merge_settings
-from arcvec.storage import new_folder
+from arcvec.storage import new_folder, require_writable
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -74,8 +74,7 @@ def ingest_edges(
     """
     path, out = Path(path), Path(out)
     settings = settings or EdgeFileSettings()
-    if out.resolve() in (path.resolve(), *path.resolve().parents):
-        raise ValueError(f"{out}: the raw edges are in there; choose another output folder")
+    require_writable(out, overwrite=overwrite, inputs=[path])
     layouts = find_layouts(path, settings)
     with new_folder(out, overwrite=overwrite) as folder:
         return _ingest(layouts, folder, settings, progress or logger.debug)

@@ -16,7 +16,7 @@ from arcvec.graph.edge_files import read_edge_array, read_index, read_weights
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.graph.non_edges import EdgeArray, draw_non_edges, reversed_one_way_edges
-from arcvec.storage import new_folder, read_json, write_json
+from arcvec.storage import new_folder, read_header, write_json
 
 FORMAT_VERSION = 1
 
@@ -78,6 +78,8 @@ def split_edges(
     Split(Graph(4 nodes, 3 edges, directed, unweighted), 1 test edges)
     """
     _check_fractions(test_fraction, validation_fraction)
+    if seed < 0:
+        raise ValueError(f"expected a seed of at least 0, got {seed}")
     edges, weights = _edge_array(graph), graph.edge_weights()
     test, validation = _draw_held_out(
         edges, graph.num_nodes, test_fraction, validation_fraction, seed
@@ -255,14 +257,7 @@ def _read_settings(folder: Path) -> dict[str, Any]:
     path = folder / "split.json"
     if not path.is_file():
         return {"directed": (folder / "test.directed.neg.txt.npy").is_file()}
-    settings: dict[str, Any] = read_json(path)
-    version = settings.pop("format_version", None)
-    if settings.pop("format", None) != "arcvec-split" or version != FORMAT_VERSION:
-        raise ValueError(
-            f"{path}: expected a split of format version {FORMAT_VERSION}, got {version}; "
-            "split again with this arcvec"
-        )
-    return settings
+    return read_header(path, "arcvec-split", FORMAT_VERSION, ["directed"])
 
 
 def _read_if_there(path: Path, num_nodes: int) -> EdgeArray | None:

@@ -65,7 +65,7 @@ def _reservoir(indptr, indices, node, num_nodes, seed, row):
 
 
 @njit(cache=True, parallel=True)
-def draw_negatives(fixed, sources, num_negatives, seed, first_pair):
+def draw_negatives(fixed, sources, num_negatives, seed):
     """Draw from each source's fixed set without replacement.
 
     Returns:
@@ -82,7 +82,7 @@ def draw_negatives(fixed, sources, num_negatives, seed, first_pair):
         # Floyd's sampling: one draw an element, no copy of the set.
         for k in range(wanted):
             last = size - wanted + k
-            slot = draw_below(seed, first_pair + i, k, last + 1)
+            slot = draw_below(seed, i, k, last + 1)
             if _contains(chosen, k, slot):
                 slot = last
             chosen[k] = slot

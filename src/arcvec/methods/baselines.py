@@ -1,14 +1,33 @@
-"""The methods without hyper-parameters, by the names the command line and the tables use."""
+"""Every method to compare with, by the names the command line and the tables use."""
 
 from __future__ import annotations
 
 from arcvec.methods.degree import DegreeProduct
+from arcvec.methods.dngr import DNGR
+from arcvec.methods.eigenmaps import LaplacianEigenMaps
+from arcvec.methods.hope import HOPE
+from arcvec.methods.katz import Katz
 from arcvec.methods.method import Method
-from arcvec.methods.neighbours import AdamicAdar, CommonNeighbours, Jaccard
+from arcvec.methods.neighbours import AdamicAdar, CommonNeighbours, Jaccard, ResourceAllocation
+from arcvec.methods.netmf import NetMF
+from arcvec.methods.node2vec import Node2Vec
+from arcvec.methods.strap import STRAP
+from arcvec.methods.svd import NormalisedSVD
+from arcvec.methods.three_paths import ThreePaths
 
 BASELINES: dict[str, type[Method]] = {
     "degree-product": DegreeProduct,
     "common-neighbours": CommonNeighbours,
     "jaccard": Jaccard,
     "adamic-adar": AdamicAdar,
+    "resource-allocation": ResourceAllocation,
+    "three-paths": ThreePaths,
+    "katz": Katz,
+    "eigenmaps": LaplacianEigenMaps,
+    "node2vec": Node2Vec,
+    "dngr": DNGR,
+    "svd": NormalisedSVD,
+    "hope": HOPE,
+    "strap": STRAP,
+    "netmf": NetMF,
 }

@@ -1,13 +1,13 @@
-"""arcvec's own method: low-rank asymmetric projections trained on the graph likelihood."""
+"""arcvec's own method: projections of a shared network, trained on the graph likelihood."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from arcvec import __version__
-from arcvec.embeddings import EdgeEmbeddings
+from arcvec.embeddings import EdgeEmbeddings, ProjectionMixture
 from arcvec.graph.graph import Graph
 from arcvec.methods.method import Method
 from arcvec.model.settings import ModelSettings
@@ -16,44 +16,31 @@ from arcvec.training.settings import TrainSettings
 
 if TYPE_CHECKING:
     from arcvec.training.loop import Hooks
+    from arcvec.training.state import TrainingState
 
 
-class EdgeProjection(Method):
-    """Learns a source and a target vector of every node.
-
-    >>> cycle = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
-    >>> embeddings = EdgeProjection(dim=8, seed=0, training=TrainSettings(steps=5)).fit(cycle)
-    >>> embeddings
-    EdgeEmbeddings(4 nodes, dim 8, directed)
-    """
+class TrainedMethod(Method):
+    """What all models on the graph likelihood share: their settings, and the training."""
 
     dim: int = Field(
         32, ge=2, multiple_of=2, description="numbers stored per node, both sides together (even)"
     )
-    seed: int = Field(0, ge=0, description="decides every random choice")
+    seed: int = Field(0, ge=0, lt=1 << 63, description="decides every random choice")
     walks: WalkSettings = WalkSettings()
     negatives: NegativeSettings = NegativeSettings()
     model: ModelSettings = ModelSettings()
     training: TrainSettings = TrainSettings()
 
-    def fit(self, graph: Graph, hooks: Hooks | None = None) -> EdgeEmbeddings:
-        """Return the vectors of all nodes of `graph`.
-
-        Args:
-            hooks: progress reports, checkpoints, a way to stop; see `arcvec.training.loop.Hooks`.
-
-        Raises:
-            ValueError: the graph has no edge between two different nodes.
-        """
+    def _train(self, graph: Graph, hooks: Hooks | None, projections: int = 1) -> TrainingState:
         # torch and numba take a second to import: only a fit needs them.
         from arcvec.model.objective import Objective
         from arcvec.sampling.batches import BatchStream
         from arcvec.training.loop import Hooks, train
-        from arcvec.training.validation import hold_out
+        from arcvec.training.validation import choose_validation
 
         _require_edges(graph)
         hooks = hooks or Hooks()
-        seen, validation = hold_out(graph, self.training.validation_fraction, self.seed)
+        seen, validation = choose_validation(graph, self.training, self.seed)
         stream = BatchStream(
             seen,
             self.walks,
@@ -66,26 +53,13 @@ class EdgeProjection(Method):
         objective = Objective(
             self.negatives, reversed_label=seen.reciprocity, output_l2=self.training.output_l2
         )
-        state = self._initial_state(graph)
+        state = self._initial_state(graph, projections)
         if hooks.resume and hooks.checkpoint:
             state.restore(hooks.checkpoint)
         train(state, stream, objective, self.training, validation=validation, hooks=hooks)
-        source, target = state.vectors()
-        return EdgeEmbeddings(
-            source,
-            target,
-            graph.nodes,
-            directed=graph.directed,
-            settings={
-                "arcvec_version": __version__,
-                "method": "edge-projection",
-                **state.identity,
-                "steps_done": state.step,
-                "validation_auc": state.best_auc,
-            },
-        )
+        return state
 
-    def _initial_state(self, graph: Graph) -> Any:
+    def _initial_state(self, graph: Graph, projections: int) -> TrainingState:
         import torch
 
         from arcvec.model.edge_model import EdgeModel, NodeTable
@@ -93,8 +67,9 @@ class EdgeProjection(Method):
 
         device = _choose_device(self.training.device)
         generator = torch.Generator().manual_seed(self.seed)
-        model = EdgeModel(self.model, self.dim, generator).to(device)
-        table = NodeTable.random(graph.num_nodes, self.model.node_dim, generator)
+        model = EdgeModel(self.model, self.dim, generator, projections).to(device)
+        node_dim = EdgeModel.table_dim(self.model, self.dim)
+        table = NodeTable.random(graph.num_nodes, node_dim, generator)
         table.values = table.values.to(device)
         identity = {
             "seed": self.seed,
@@ -102,6 +77,80 @@ class EdgeProjection(Method):
             "graph_fingerprint": graph.fingerprint,
         }
         return TrainingState(model, table, self.training, identity)
+
+
+class EdgeProjection(TrainedMethod):
+    """Learns a source and a target vector of every node.
+
+    >>> cycle = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
+    >>> embeddings = EdgeProjection(dim=8, seed=0, training=TrainSettings(steps=5)).fit(cycle)
+    >>> embeddings
+    EdgeEmbeddings(4 nodes, dim 8, directed)
+    """
+
+    def fit(self, graph: Graph, hooks: Hooks | None = None) -> EdgeEmbeddings:
+        """Return the vectors of all nodes of `graph`.
+
+        The symmetric model has one vector of `dim` numbers per node; it is given as both sides,
+        that of the source weighed by w.
+
+        Args:
+            hooks: progress reports, checkpoints, a way to stop; see `arcvec.training.loop.Hooks`.
+
+        Raises:
+            ValueError: the graph has no edge between two different nodes.
+        """
+        state = self._train(graph, hooks)
+        sides = state.result()
+        return EdgeEmbeddings(
+            sides.scaled_source.cpu().numpy(),
+            sides.target.cpu().numpy(),
+            graph.nodes,
+            graph.directed,
+            _provenance("edge-projection", state),
+        )
+
+
+class MixedProjections(TrainedMethod):
+    """Several projections that share `dim`, mixed by Eq. 5; the scores are no inner products."""
+
+    projections: int = Field(4, ge=2, description="low-rank projections (the paper's h)")
+
+    @model_validator(mode="after")
+    def _projections_share_dim(self) -> MixedProjections:
+        if self.model.kind == "symmetric":
+            raise ValueError('several projections need model.kind "asymmetric"')
+        if self.dim % (2 * self.projections):
+            raise ValueError(
+                f"expected dim to be a multiple of {2 * self.projections}, two numbers for each of "
+                f"{self.projections} projections, got {self.dim}"
+            )
+        return self
+
+    def fit(self, graph: Graph, hooks: Hooks | None = None) -> ProjectionMixture:
+        """Return the vectors of all nodes under every projection, and how to mix them."""
+        state = self._train(graph, hooks, self.projections)
+        sides = state.result()
+        assert sides.mixture is not None
+        return ProjectionMixture(
+            sides.by_projection(sides.source).cpu().numpy(),
+            sides.by_projection(sides.target).cpu().numpy(),
+            sides.mixture.cpu().numpy(),
+            graph.nodes,
+            _provenance("mixed-projections", state),
+        )
+
+
+def _provenance(method: str, state: TrainingState) -> dict[str, Any]:
+    spread = state.result().spread
+    return {
+        "arcvec_version": __version__,
+        "method": method,
+        **state.identity,
+        "steps_done": state.step,
+        "validation_auc": state.best_auc,
+        "norm_std": None if spread is None else spread.item(),
+    }
 
 
 def _require_edges(graph: Graph) -> None:
@@ -116,6 +165,9 @@ def _require_edges(graph: Graph) -> None:
 def _choose_device(name: str) -> str:
     import torch
 
-    if name != "auto":
-        return name
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    known = name == "cpu" or (name.split(":")[0] == "cuda" and torch.cuda.is_available())
+    if not known:
+        raise ValueError(f'training.device "{name}" is not on this machine; use "auto" or "cpu"')
+    return name

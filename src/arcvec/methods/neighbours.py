@@ -1,7 +1,7 @@
 """Scores from shared neighbours: they need the graph itself at inference.
 
 N(u) is the set of targets of u: in a directed graph its outgoing neighbours, as in the paper. All
-three scores are symmetric, so none of them can tell an edge from its reverse.
+these scores are symmetric, so none of them can tell an edge from its reverse.
 """
 
 from __future__ import annotations
@@ -91,6 +91,18 @@ class AdamicAdar(Method):
         """Return a scorer that keeps the graph."""
         degrees = np.maximum(graph.out_degrees, 2)
         return SharedNeighbours(graph, graph.nodes, (1 / np.log(degrees)).astype(np.float32))
+
+
+class ResourceAllocation(Method):
+    """Scores u -> v by the shared neighbours z, each counting 1 / |N(z)|.
+
+    A shared neighbour without targets, which only a directed graph has, counts as if it had one.
+    """
+
+    def fit(self, graph: Graph) -> EdgeScorer:
+        """Return a scorer that keeps the graph."""
+        degrees = np.maximum(graph.out_degrees, 1)
+        return SharedNeighbours(graph, graph.nodes, (1 / degrees).astype(np.float32))
 
 
 def _divide(shared: Scores, degree_sums: NDArray[np.float32]) -> Scores:

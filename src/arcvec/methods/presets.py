@@ -29,6 +29,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "l2": 1e-4,
             "output_l2": 0.0,
             "anchor_only": True,
+            "selection": "train",
             "steps": 20_000,
             "evaluate_every": 500,
         },

@@ -1,17 +1,22 @@
 """The model: a shared network on node vectors, then one projection per side.
 
-| paper | here                  | shape                                            |
-|-------|-----------------------|--------------------------------------------------|
-| Y     | rows of a `NodeTable` | (num_nodes, node_dim)                            |
-| f     | `EdgeModel.manifold`  | node_dim -> hidden -> manifold_dim               |
-| L     | `source_projection`   | (manifold_dim, dim / 2)                          |
-| R     | `target_projection`   | (dim / 2, manifold_dim)                          |
-| g     | inner product of what `forward` returns: <L^T f(Y_u), R f(Y_v)>          |
+| paper | here                  | shape                                                        |
+|-------|-----------------------|--------------------------------------------------------------|
+| Y     | rows of a `NodeTable` | (num_nodes, node_dim)                                        |
+| f     | `EdgeModel.manifold`  | node_dim -> hidden -> manifold_dim                           |
+| L     | `source_projection`   | (manifold_dim, dim / 2)                                      |
+| R     | `target_projection`   | (dim / 2, manifold_dim)                                      |
+| w     | `scale`               | (dim,), symmetric models; `mixture`, (h,), in Eq. 5          |
+| g     | `Sides.pair_scores` of what `forward` returns                                        |
+
+The four models of the paper: asymmetric deep f(Y_u)^T L R f(Y_v) and shallow Y_u^T L R Y_v;
+symmetric deep w^T (f(Y_u) o f(Y_v)) and shallow w^T (Y_u o Y_v), with Y or f of size dim.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import torch
@@ -19,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from arcvec.model.settings import ModelSettings
+from arcvec.model.sides import Sides
 
 _CHUNK = 1 << 16
 Statistics = list[tuple[Tensor, Tensor]]
@@ -46,45 +52,81 @@ class NodeTable:
 
 
 class EdgeModel(nn.Module):
-    """f, L and R; the shallow model has no f."""
+    """f, L and R, or f and w; the shallow model has no f."""
 
-    def __init__(self, settings: ModelSettings, dim: int, generator: torch.Generator) -> None:
+    def __init__(
+        self, settings: ModelSettings, dim: int, generator: torch.Generator, projections: int = 1
+    ) -> None:
         super().__init__()
-        deep = bool(settings.hidden)
-        sizes = (settings.node_dim, *settings.hidden, settings.manifold_dim)
+        self.settings = settings
+        deep, symmetric = bool(settings.hidden), settings.kind == "symmetric"
+        manifold_dim = dim if symmetric else settings.manifold_dim
+        sizes = (settings.node_dim, *settings.hidden, manifold_dim)
         shapes = list(pairwise(sizes)) if deep else []
-        self.layers = nn.ModuleList(nn.Linear(*shape) for shape in shapes)
+        self.layers = nn.ModuleList(
+            # No bias: BatchNorm, which follows, takes it off again.
+            nn.Linear(*shape, bias=False)
+            for shape in shapes
+        )
         self.norms = nn.ModuleList(
             nn.BatchNorm1d(outputs, track_running_stats=False) for _, outputs in shapes
         )
-        manifold_dim = settings.manifold_dim if deep else settings.node_dim
-        self.source_projection = nn.Parameter(torch.empty(manifold_dim, dim // 2))
-        self.target_projection = nn.Parameter(torch.empty(dim // 2, manifold_dim))
-        self._initialise(generator)
+        self.scale = self.source_projection = self.target_projection = self.mixture = None
+        if symmetric:
+            self.scale = nn.Parameter(torch.empty(dim))
+        else:
+            inputs = manifold_dim if deep else settings.node_dim
+            self.source_projection = nn.Parameter(torch.empty(inputs, dim // 2))
+            self.target_projection = nn.Parameter(torch.empty(dim // 2, inputs))
+        if projections > 1:
+            self.mixture = nn.Parameter(torch.ones(projections))
+        self._initialise(dim, generator)
 
-    def _initialise(self, generator: torch.Generator) -> None:
+    @staticmethod
+    def table_dim(settings: ModelSettings, dim: int) -> int:
+        """Return the length of the rows of Y that the model wants."""
+        shallow_symmetric = settings.kind == "symmetric" and not settings.hidden
+        return dim if shallow_symmetric else settings.node_dim
+
+    def _initialise(self, dim: int, generator: torch.Generator) -> None:
         for layer in self.layers:
             assert isinstance(layer, nn.Linear)
             bound = layer.in_features**-0.5
             nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
-            nn.init.zeros_(layer.bias)
-        # Scores start with a standard deviation of about 1 over random pairs.
-        manifold_dim, half = self.source_projection.shape
-        norm_of_f = 1.0 if not self.layers else manifold_dim**0.5
-        scale = half**-0.25 / norm_of_f
-        for projection in (self.source_projection, self.target_projection):
-            nn.init.normal_(projection, std=scale, generator=generator)
+        # Scores start with a standard deviation of about 1 over random pairs: BatchNorm gives f
+        # coordinates of size 1, while rows of Y have norm 1.
+        if self.scale is not None:
+            nn.init.constant_(self.scale, dim**-0.5 if self.layers else dim**0.5)
+        else:
+            assert self.source_projection is not None
+            assert self.target_projection is not None
+            norm_of_f = self.source_projection.shape[0] ** 0.5 if self.layers else 1.0
+            std = (dim // 2) ** -0.25 / norm_of_f
+            nn.init.normal_(self.source_projection, std=std, generator=generator)
+            nn.init.normal_(self.target_projection, std=std, generator=generator)
 
-    def forward(self, rows: Tensor, *, anchor_only: bool = False) -> tuple[Tensor, Tensor]:
-        """Return the source and the target vectors of a batch's nodes.
+    def forward(self, rows: Tensor, *, anchor_only: bool = False) -> Sides:
+        """Return the two sides of a batch's nodes.
 
         Args:
             rows: (k, node_dim) of distinct nodes; BatchNorm normalises over these.
-            anchor_only: let no gradient reach `rows` through the target vectors.
+            anchor_only: let no gradient reach `rows` through the target side.
         """
         manifold = self.manifold(rows)  # (k, manifold_dim)
         other = self.manifold(rows.detach()) if anchor_only else manifold
-        return manifold @ self.source_projection, other @ self.target_projection.T
+        return self.sides(manifold, other)
+
+    def sides(self, source_manifold: Tensor, target_manifold: Tensor) -> Sides:
+        """Return the two sides of nodes at these places of the manifold."""
+        if self.scale is not None:
+            return Sides(source_manifold, target_manifold, scale=self.scale)
+        assert self.source_projection is not None
+        assert self.target_projection is not None
+        source = source_manifold @ self.source_projection
+        target = target_manifold @ self.target_projection.T
+        if self.settings.unit_norm:
+            source, target = F.normalize(source), F.normalize(target)
+        return Sides(source, target, mixture=self.mixture)
 
     def manifold(
         self, rows: Tensor, statistics: Statistics | None = None, *, until_norm: int | None = None
@@ -105,19 +147,30 @@ class EdgeModel(nn.Module):
             x = F.batch_norm(
                 x, mean, variance, norm.weight, norm.bias, training=mean is None, eps=norm.eps
             )
-            if i + 1 < len(self.layers):
+            if i + 1 < len(self.layers) or self.settings.output_relu:
                 x = F.relu(x)
         return x
 
     @torch.no_grad()
-    def embed(self, table: NodeTable) -> tuple[Tensor, Tensor]:
-        """Return the source and target vectors of all nodes, normalised over all nodes exactly."""
+    def embed(self, table: NodeTable) -> Sides:
+        """Return the two sides of all nodes, normalised over all nodes exactly."""
         statistics: Statistics = []
         for i in range(len(self.norms)):
             statistics.append(self._population_statistics(table, statistics, i))
-        manifolds = (self.manifold(rows, statistics) for rows in table.chunks())
-        sides = [(m @ self.source_projection, m @ self.target_projection.T) for m in manifolds]
-        return torch.cat([s for s, _ in sides]), torch.cat([t for _, t in sides])
+        parts, norms = [], []
+        for rows in table.chunks():
+            manifold = self.manifold(rows, statistics)
+            parts.append(self.sides(manifold, manifold))
+            norms.append(manifold.norm(dim=1))
+        whole = parts[0]  # scale and mixture are the same in all of them
+        return replace(
+            whole,
+            source=torch.cat([part.source for part in parts]),
+            target=torch.cat([part.target for part in parts]),
+            scale=None if whole.scale is None else whole.scale.detach().clone(),
+            mixture=None if whole.mixture is None else whole.mixture.detach().clone(),
+            spread=torch.cat(norms).std(correction=0),
+        )
 
     def _population_statistics(
         self, table: NodeTable, known: Statistics, norm: int

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from arcvec.model.sides import Sides
 from arcvec.sampling.batches import Batch, Block
 from arcvec.sampling.settings import NegativeSettings
 
@@ -30,44 +31,42 @@ class Objective:
     reversed_label: float
     output_l2: float
 
-    def loss(self, source: Tensor, target: Tensor, batch: Batch) -> Tensor:
-        """Return the loss of a batch, given the vectors of `batch.nodes`."""
+    def loss(self, sides: Sides, batch: Batch) -> Tensor:
+        """Return the loss of a batch, given the sides of `batch.nodes`."""
 
         def at(positions: NDArray[np.int64]) -> Tensor:
-            return torch.from_numpy(positions).to(source.device)
+            return torch.from_numpy(positions).to(sides.source.device)
 
-        positive = pair_scores(source, target, at(batch.sources), at(batch.targets))
+        positive = sides.pair_scores(at(batch.sources), at(batch.targets))
         if batch.negatives is not None:
-            places = at(batch.negatives)
-            others = target[places.clamp_min(0)]  # (B, K, b)
-            negative = torch.einsum("ib,ikb->ik", source[at(batch.sources)], others)
-            loss = sampled_likelihood_loss(positive, negative, places >= 0)
+            places = at(batch.negatives)  # (B, K)
+            sources = at(batch.sources).repeat_interleave(places.shape[1])
+            negative = sides.pair_scores(sources, places.clamp_min(0).ravel())
+            loss = sampled_likelihood_loss(positive, negative.view_as(places), places >= 0)
         else:
             assert batch.block is not None
             loss = soft_label_loss(positive, 1.0)
-            loss = loss + self.negatives.weight * self._block_loss(source, target, batch.block)
+            loss = loss + self.negatives.weight * self._block_loss(sides, batch.block)
         if batch.reversed_sources.size:
-            turned = pair_scores(
-                source, target, at(batch.reversed_sources), at(batch.reversed_targets)
-            )
+            turned = sides.pair_scores(at(batch.reversed_sources), at(batch.reversed_targets))
             turned_loss = soft_label_loss(turned, self.reversed_label)
             loss = loss + self.negatives.reversed_weight * turned_loss
         if self.output_l2:
-            loss = loss + self.output_l2 * output_penalty(source, target)
+            loss = loss + self.output_l2 * output_penalty(sides.source, sides.target)
         return loss
 
     @staticmethod
-    def _block_loss(source: Tensor, target: Tensor, block: Block) -> Tensor:
+    def _block_loss(sides: Sides, block: Block) -> Tensor:
         parts = (block.sources, block.targets, block.skipped_rows, block.skipped_columns)
-        sources, targets, rows, columns = (torch.from_numpy(p).to(source.device) for p in parts)
-        return block_loss(
-            source.index_select(0, sources), target.index_select(0, targets), rows, columns
+        device = sides.source.device
+        sources, targets, rows, columns = (torch.from_numpy(part).to(device) for part in parts)
+        source = sides.scaled_source.index_select(0, sources)
+        target = sides.target.index_select(0, targets)
+        if sides.mixture is None:
+            return block_loss(source, target, rows, columns)
+        return mixture_block_loss(
+            sides.by_projection(source), sides.by_projection(target), sides.mixture, rows, columns
         )
-
-
-def pair_scores(source: Tensor, target: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
-    """Return g of each pair of positions: (p,)."""
-    return (source.index_select(0, sources) * target.index_select(0, targets)).sum(dim=1)
 
 
 def sampled_likelihood_loss(positive: Tensor, negative: Tensor, exists: Tensor) -> Tensor:
@@ -99,7 +98,7 @@ def block_loss(
 class _BlockLoss(torch.autograd.Function):
     """One matmul, a sigmoid in place, two matmuls: the block is stored once and never as a loss.
 
-    The gradient is exact. The value is only reported, so it comes from the first rows alone.
+    The gradient is exact. The value is only reported, so that some of the rows are enough.
     """
 
     @staticmethod
@@ -108,7 +107,7 @@ class _BlockLoss(torch.autograd.Function):
     ) -> Tensor:
         scores = source @ target.T  # (m, n)
         count = max(1, scores.numel() - skipped_rows.numel())
-        value = F.softplus(scores[:_ROWS_FOR_VALUE]).mean()
+        value = _mean_softplus(scores, skipped_rows, skipped_columns)
         probabilities = scores.sigmoid_()
         probabilities[skipped_rows, skipped_columns] = 0.0
         ctx.save_for_backward(probabilities @ target / count, probabilities.T @ source / count)
@@ -118,6 +117,30 @@ class _BlockLoss(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
         by_source, by_target = ctx.saved_tensors
         return gradient * by_source, gradient * by_target, None, None
+
+
+def _mean_softplus(scores: Tensor, skipped_rows: Tensor, skipped_columns: Tensor) -> Tensor:
+    """Return the mean over a few evenly spaced rows, skipped cells left out."""
+    stride = max(1, scores.shape[0] // _ROWS_FOR_VALUE)
+    losses = F.softplus(scores[::stride])
+    among = skipped_rows % stride == 0
+    losses[skipped_rows[among] // stride, skipped_columns[among]] = 0.0
+    return losses.sum() / max(1, losses.numel() - int(among.sum()))
+
+
+def mixture_block_loss(
+    source: Tensor, target: Tensor, mixture: Tensor, skipped_rows: Tensor, skipped_columns: Tensor
+) -> Tensor:
+    """Return what `block_loss` does for the scores of Eq. 5, left to autograd.
+
+    Args:
+        source: (h, m, b); target: (h, n, b).
+        mixture: (h,) weights of the projections.
+    """
+    scores = torch.einsum("hmn,h->mn", F.relu(source @ target.transpose(1, 2)), mixture)
+    counts = torch.ones_like(scores)
+    counts[skipped_rows, skipped_columns] = 0.0
+    return (F.softplus(scores) * counts).sum() / counts.sum().clamp_min(1)
 
 
 def soft_label_loss(scores: Tensor, label: float) -> Tensor:

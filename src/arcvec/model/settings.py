@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
 
 from arcvec.settings import Settings
 
 
 class ModelSettings(Settings):
-    """The shape of the network that all nodes share."""
+    """The network that all nodes share, and the edge function on top of it."""
 
-    node_dim: int = Field(100, ge=1, description="trainable numbers per node (the paper's D)")
-    hidden: tuple[int, ...] = Field(
+    kind: Literal["asymmetric", "symmetric"] = Field(
+        "asymmetric",
+        description="asymmetric: a source and a target vector per node, f(u)^T L R f(v); "
+        "symmetric: one vector for both, w^T (f(u) * f(v))",
+    )
+    node_dim: int = Field(
+        100,
+        ge=1,
+        description="trainable numbers per node (the paper's D); the symmetric shallow model has "
+        "dim of them",
+    )
+    hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(
         (100,), description="sizes of the hidden layers of f; none is the shallow model"
     )
-    manifold_dim: int = Field(100, ge=1, description="outputs of f (the paper's d)")
+    manifold_dim: int = Field(
+        100,
+        ge=1,
+        description="outputs of f (the paper's d); the symmetric deep model has dim of them",
+    )
+    output_relu: bool = Field(
+        False, description="end f with a relu, as the paper's released code does"
+    )
+    unit_norm: bool = Field(False, description="keep source and target vectors on the unit sphere")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> ModelSettings:
+        if self.kind == "symmetric" and self.unit_norm:
+            raise ValueError('unit_norm belongs to the asymmetric model; got kind "symmetric"')
+        return self

@@ -67,6 +67,14 @@ class Batch:
     reversed_targets: Positions
     next: Place
 
+    @property
+    def anchors(self) -> Positions:
+        """Positions of the nodes that are the source of something."""
+        parts = [self.sources, self.reversed_sources]
+        if self.block is not None:
+            parts.append(self.block.sources)
+        return np.unique(np.concatenate(parts))
+
 
 class BatchStream:
     """An endless stream of batches; each is decided by the seed and its place alone."""
@@ -115,7 +123,7 @@ class BatchStream:
         seed = derive_seed(self.seed, "batch", *place)
         nobody = np.empty(0, dtype=np.int32)
         if self.settings.kind == "fixed":
-            drawn = draw_negatives(self._fixed, sources, self.settings.per_pair, seed, 0)
+            drawn = draw_negatives(self._fixed, sources, self.settings.per_pair, seed)
             parts = [sources, targets, drawn.ravel()]
             nodes, (sources_at, targets_at, negatives_at) = self._compact(parts)
             negatives = negatives_at.reshape(drawn.shape)

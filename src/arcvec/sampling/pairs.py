@@ -39,7 +39,7 @@ class WalkPairs:
     def alternating(self) -> bool:
         """Whether walks alternate between out-edges and in-edges."""
         if self.settings.kind == "auto":
-            return self.graph.directed
+            return self.graph.directed and self.settings.first_order
         return self.settings.kind == "alternating"
 
     @property
@@ -78,7 +78,7 @@ class WalkPairs:
             back = graph.transposed
             into = (back.indptr, back.indices, self._cumulative(back))
             walks = kernels.alternating_walks(*out, *into, starts, length, seed, first)
-        elif self.settings.p == self.settings.q == 1.0:
+        elif self.settings.first_order:
             walks = kernels.first_order_walks(*out, starts, length, seed, first)
         else:
             p, q = self.settings.p, self.settings.q

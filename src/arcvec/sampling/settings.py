@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from arcvec.settings import Settings
 
@@ -15,7 +15,7 @@ class WalkSettings(Settings):
     kind: Literal["auto", "forward", "alternating"] = Field(
         "auto",
         description="forward: along out-edges, the paper's; alternating: u -> x <- y -> v; "
-        "auto: alternating on directed graphs, forward on undirected ones",
+        "auto: alternating on directed graphs unless p or q is set, else forward",
     )
     starts: Literal["edges", "nodes"] = Field(
         "edges",
@@ -24,13 +24,29 @@ class WalkSettings(Settings):
     )
     walks_per_node: int = Field(80, ge=1, description="walks per node before they repeat")
     walk_length: int = Field(20, ge=2, description="nodes in one walk, the start included")
-    window: int = Field(5, ge=1, description="largest distance in a walk between nodes of a pair")
+    window: int = Field(
+        5,
+        ge=1,
+        description="largest distance in a walk between nodes of a pair; alternating walks pair at "
+        "odd distances only",
+    )
     p: float = Field(1.0, gt=0, description="node2vec's return parameter (forward walks)")
     q: float = Field(1.0, gt=0, description="node2vec's in-out parameter (forward walks)")
     self_pairs: bool = Field(False, description="keep pairs of a node with itself")
     shuffle_pairs: int = Field(
         1 << 20, ge=1, description="pairs drawn and shuffled together, which bounds the memory"
     )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> WalkSettings:
+        if self.kind == "alternating" and not self.first_order:
+            raise ValueError('p and q belong to forward walks; set walks.kind to "forward"')
+        return self
+
+    @property
+    def first_order(self) -> bool:
+        """Whether a step depends on the current node only."""
+        return self.p == self.q == 1.0
 
 
 class NegativeSettings(Settings):

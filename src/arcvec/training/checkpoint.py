@@ -30,7 +30,10 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             state = json.loads(file.metadata()["state"])
-    except (SafetensorError, TypeError, KeyError, ValueError) as error:
+            progress, identity = state["progress"], state["identity"]
+            assert isinstance(progress, dict)
+            assert isinstance(identity, dict)
+    except (SafetensorError, TypeError, KeyError, ValueError, AssertionError) as error:
         raise ValueError(
             f"{path}: expected a checkpoint, got a file that cannot be read ({error}); "
             "delete it and fit without --resume"

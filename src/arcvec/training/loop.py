@@ -81,11 +81,12 @@ def train(
     for batch in stream.start_at(state.place):
         nodes = torch.from_numpy(batch.nodes).to(state.device, torch.int64)
         rows = state.table.read(nodes)
-        source, target = state.model(rows, anchor_only=settings.anchor_only)
-        loss = objective.loss(source, target, batch)
+        sides = state.model(rows, anchor_only=settings.anchor_only)
+        loss = objective.loss(sides, batch)
         loss.backward()  # type: ignore[no-untyped-call]
         _require_finite(loss.item(), state.step + 1)
-        state.apply_gradients(nodes, rows, learning_rate(settings, state.step))
+        anchors = torch.from_numpy(batch.anchors) if settings.anchor_only else None
+        state.apply_gradients(nodes, rows, learning_rate(settings, state.step), anchors)
         state.step, state.place = state.step + 1, batch.next
         if validation and (
             state.step % settings.evaluate_every == 0 or state.step == settings.steps

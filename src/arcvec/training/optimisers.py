@@ -7,6 +7,10 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
+_BETAS = (0.9, 0.999)
+_EPSILON = 1e-8
+_SMALLEST = 1e-3
+
 
 class TensorOptimiser(ABC):
     """Updates `values` in place; state that belongs to a row is kept beside that row."""
@@ -52,20 +56,18 @@ class Adam(TensorOptimiser):
         current: Tensor,
         gradient: Tensor,
         rows: Tensor | None,
-        betas: tuple[float, float] = (0.9, 0.999),
-        epsilon: float = 1e-8,
     ) -> Tensor:
         self.steps += 1
         steps = int(self.steps)
         mean = self.mean if rows is None else self.mean[rows]
         square = self.square if rows is None else self.square[rows]
-        mean.lerp_(gradient, 1 - betas[0])
-        square.mul_(betas[1]).addcmul_(gradient, gradient, value=1 - betas[1])
+        mean.lerp_(gradient, 1 - _BETAS[0])
+        square.mul_(_BETAS[1]).addcmul_(gradient, gradient, value=1 - _BETAS[1])
         if rows is not None:
             self.mean.index_copy_(0, rows, mean)
             self.square.index_copy_(0, rows, square)
-        scale = (square / (1 - betas[1] ** steps)).sqrt_().add_(epsilon)
-        return (mean / (1 - betas[0] ** steps)).div_(scale)
+        scale = (square / (1 - _BETAS[1] ** steps)).sqrt_().add_(_EPSILON)
+        return (mean / (1 - _BETAS[0] ** steps)).div_(scale)
 
     def state(self) -> dict[str, Tensor]:
         """Return both moments and the number of steps."""
@@ -75,9 +77,8 @@ class Adam(TensorOptimiser):
 class PercentDelta(TensorOptimiser):
     """Scales the gradient so that the mean relative change of the values is the learning rate."""
 
-    def _change(
-        self, current: Tensor, gradient: Tensor, rows: Tensor | None, epsilon: float = 1e-8
-    ) -> Tensor:
-        # Values are kept away from 0 by a signed epsilon, so that the ratio stays finite.
-        away_from_zero = current + torch.where(current < 0, -epsilon, epsilon)
-        return gradient / ((gradient / away_from_zero).abs().mean() + epsilon)
+    def _change(self, current: Tensor, gradient: Tensor, rows: Tensor | None) -> Tensor:
+        # Values near 0 count as this small one: a ratio to 0 says nothing, and biases, which
+        # start there, could never leave.
+        relative = gradient.abs() / current.abs().clamp_min(_SMALLEST)
+        return gradient / (relative.mean() + _EPSILON)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -15,7 +15,7 @@ class TrainSettings(Settings):
     steps: int = Field(1000, ge=1, description="steps, if nothing stops the training earlier")
     batch_pairs: int = Field(16384, ge=1, description="pairs per step")
     optimiser: Literal["adam", "percent-delta"] = Field("adam", description="update rule")
-    learning_rates: tuple[float, ...] = Field(
+    learning_rates: tuple[Annotated[float, Field(gt=0)], ...] = Field(
         (0.01,), min_length=1, description="learning rates of equally long stages of the training"
     )
     decay: Literal["none", "cosine"] = Field(
@@ -26,6 +26,11 @@ class TrainSettings(Settings):
     anchor_only: bool = Field(
         False, description="update the node vectors of sources only, as the paper does"
     )
+    selection: Literal["held-out", "train"] = Field(
+        "held-out",
+        description="keep the vectors of the best AUC on held-out edges, "
+        "or on the training edges themselves, as the paper does",
+    )
     validation_fraction: float = Field(
         0.05, ge=0, lt=1, description="part of the training edges held out to watch the AUC"
     )
@@ -34,4 +39,4 @@ class TrainSettings(Settings):
         10, ge=1, description="validations without a better AUC after which training stops"
     )
     checkpoint_every: int = Field(200, ge=1, description="steps between two checkpoints")
-    device: str = Field("auto", description="where to train: auto, cpu, cuda, mps")
+    device: str = Field("auto", description="where to train: auto, cpu, cuda, cuda:1, ...")

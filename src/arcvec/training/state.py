@@ -5,19 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from arcvec.model.edge_model import EdgeModel, NodeTable
+from arcvec.model.sides import Sides
 from arcvec.sampling.batches import Place
 from arcvec.training.checkpoint import load_checkpoint, save_checkpoint
 from arcvec.training.optimisers import Adam, PercentDelta, TensorOptimiser
 from arcvec.training.settings import TrainSettings
 from arcvec.training.validation import Validation
-
-Vectors = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
 class TrainingState:
@@ -48,18 +45,29 @@ class TrainingState:
         self.last_auc: float | None = None
         self.best_auc: float | None = None
         self.validations_since_best = 0
-        self.best: tuple[Tensor, Tensor] | None = None
+        self.best: Sides | None = None
 
     @property
     def device(self) -> torch.device:
         """Where the node table lives."""
         return self.table.values.device
 
-    def apply_gradients(self, nodes: Tensor, rows: Tensor, learning_rate: float) -> None:
-        """Update the rows of the batch and all shared parameters, and forget the gradients."""
-        assert rows.grad is not None
+    def apply_gradients(
+        self, nodes: Tensor, rows: Tensor, learning_rate: float, anchors: Tensor | None = None
+    ) -> None:
+        """Update the rows of the batch and all shared parameters, and forget the gradients.
+
+        Args:
+            nodes, rows: the nodes of the batch and their rows, with gradients.
+            anchors: positions of the only rows to update; BatchNorm gives the others a gradient
+                too, through the statistics of the batch.
+        """
+        gradient = rows.grad
+        assert gradient is not None
+        if anchors is not None:
+            nodes, gradient = nodes[anchors], gradient[anchors]
         with torch.no_grad():
-            self.table_optimiser.step(rows.grad, learning_rate, nodes)
+            self.table_optimiser.step(gradient, learning_rate, nodes)
             for name, parameter in self.model.named_parameters():
                 if parameter.grad is not None:
                     self.optimisers[name].step(parameter.grad, learning_rate)
@@ -67,10 +75,10 @@ class TrainingState:
 
     def validate(self, validation: Validation) -> None:
         """Measure the AUC of the vectors as they are now, and keep them if it is the best."""
-        source, target = self.model.embed(self.table)
-        self.last_auc = validation.auc(source.cpu().numpy(), target.cpu().numpy())
+        sides = self.model.embed(self.table)
+        self.last_auc = validation.auc(sides)
         if self.best_auc is None or self.last_auc > self.best_auc:
-            self.best_auc, self.best = self.last_auc, (source, target)
+            self.best_auc, self.best = self.last_auc, sides
             self.validations_since_best = 0
         else:
             self.validations_since_best += 1
@@ -79,10 +87,9 @@ class TrainingState:
         """Tell whether all steps are done, or the AUC has not risen for too long."""
         return self.step >= settings.steps or self.validations_since_best >= settings.patience
 
-    def vectors(self) -> Vectors:
-        """Return the best source and target vectors: the newest where nothing was validated."""
-        source, target = self.best or self.model.embed(self.table)
-        return source.cpu().numpy(), target.cpu().numpy()
+    def result(self) -> Sides:
+        """Return the best sides of all nodes: the newest where nothing was validated."""
+        return self.best or self.model.embed(self.table)
 
     def save(self, path: Path) -> None:
         """Write a checkpoint."""
@@ -104,8 +111,12 @@ class TrainingState:
                     f"{path}: cannot resume, the checkpoint was made with another {name}; "
                     "use the same, or fit without --resume"
                 )
-        if "best.source" in tensors:
-            self.best = (tensors.pop("best.source"), tensors.pop("best.target"))
+        best = {
+            name.removeprefix("best."): tensors.pop(name)
+            for name in list(tensors)
+            if name.startswith("best.")
+        }
+        self.best = Sides(**best) if best else None
         for name, tensor in self._tensors().items():
             if not name.startswith("best."):
                 tensor.copy_(tensors[name])
@@ -123,5 +134,5 @@ class TrainingState:
             for key, value in self.optimisers[name].state().items():
                 tensors[f"model.{name}.{key}"] = value
         if self.best:
-            tensors["best.source"], tensors["best.target"] = self.best
+            tensors |= {f"best.{name}": tensor for name, tensor in self.best.tensors()}
         return tensors

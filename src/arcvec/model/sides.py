@@ -1,0 +1,55 @@
+"""What a model says about some nodes: their two sides, from which every score is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+from torch import Tensor
+from torch.nn import functional as F
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Source and target vectors of k nodes, and how their products make a score.
+
+    Attributes:
+        source, target: (k, b); with several projections (k, h * b), one after the other.
+        scale: (b,), the symmetric model's w, which weighs the coordinates; else None.
+        mixture: (h,), Eq. 5's weights of the projections; else None.
+        spread: (), standard deviation over nodes of the norm of f(Y), or of Y if shallow; known
+            of all nodes only.
+    """
+
+    source: Tensor
+    target: Tensor
+    scale: Tensor | None = None
+    mixture: Tensor | None = None
+    spread: Tensor | None = None
+
+    def pair_scores(self, sources: Tensor, targets: Tensor) -> Tensor:
+        """Return g of each pair of positions: (p,)."""
+        products = self.scaled_source.index_select(0, sources) * self.target.index_select(
+            0, targets
+        )
+        if self.mixture is None:
+            return products.sum(dim=-1)
+        parts = products.view(len(products), len(self.mixture), -1).sum(dim=-1)  # (p, h)
+        return F.relu(parts) @ self.mixture
+
+    @property
+    def scaled_source(self) -> Tensor:
+        """Source vectors of which, with `target`, scores are inner products."""
+        return self.source if self.scale is None else self.source * self.scale
+
+    def by_projection(self, side: Tensor) -> Tensor:
+        """Return one side as (h, k, b)."""
+        assert self.mixture is not None
+        return side.view(len(side), len(self.mixture), -1).transpose(0, 1)
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield the tensors there are, by name."""
+        for entry in fields(self):
+            tensor = getattr(self, entry.name)
+            if tensor is not None:
+                yield entry.name, tensor
