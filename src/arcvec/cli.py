@@ -25,7 +25,7 @@ from arcvec.console import (
     note,
     output,
     plain_print,
-    results_table,
+    results_tables,
     show_log_as_notes,
     stop_on_interrupt,
     training_progress,
@@ -59,6 +59,7 @@ Baseline = Literal[
     "hope",
     "strap",
     "netmf",
+    "watch-your-step",
 ]
 
 
@@ -387,7 +388,7 @@ def experiment(
     results = collect_results(grid, kept, asked.more_seeds_below)
     write_outputs(asked, results, out)
     _draw_curves(asked, results, out)
-    output.print(results_table(experiment_tables(asked, results)[0]))
+    output.print(*results_tables(experiment_tables(asked, results)[0]))
     counts = Counter(result.status for result in results)
     if counts["failed"] and not retry_failed:
         note(f"{counts['failed']} cells failed; --retry-failed runs them again")
@@ -487,12 +488,14 @@ def _draw_curves(asked: ExperimentSettings, results: Sequence[Result], out: Path
     from arcvec.evaluation.tables import auc_curves
     from arcvec.plot.curves import draw_curves
 
-    curves = auc_curves(results)
-    if not any(curve.size for panel in curves.values() for curve in panel.values()):
+    finished = any(result.dim is not None and result.status == "done" for result in results)
+    if asked.kind != "auc" or not finished:
         return
     paths = [out / "curves.png", out / "curves.svg"]
+    ours = asked.comparison.ours if asked.comparison else ""
+    curves = auc_curves(results)
     try:
-        draw_curves(curves, paths, title=asked.title, overwrite=True)
+        draw_curves(curves, paths, title=asked.title, highlighted=ours, overwrite=True)
     except ImportError as error:
         note(str(error))
 

@@ -174,16 +174,40 @@ def link_prediction_table(reports: Mapping[str, LinkPredictionReport], title: st
     return table
 
 
-def results_table(table: TextTable) -> Table:
-    """Return a table of an experiment as the terminal shows it; a dataset is named once."""
-    shown = Table(title=escape(table.title), title_style="bold", title_justify="left")
-    shown.caption, shown.caption_justify = escape("\n".join(table.notes)), "left"
-    shown.box, shown.padding = SIMPLE_HEAD, (0, 0, 0, 1)
-    for name in table.header:
+def results_tables(table: TextTable) -> Iterator[Table]:
+    """Yield a table of an experiment as the terminal shows it, cut where it is too wide."""
+    keys = [i for i, name in enumerate(table.header) if name in ("dataset", "method", "dim")]
+    widths = [
+        max([*map(len, name.split()), *(len(row[i].text) for row in table.rows)]) + 2
+        for i, name in enumerate(table.header)
+    ]
+    room = output.width - sum(widths[i] for i in keys) - 2
+    parts: list[list[int]] = [[]]
+    for i in range(len(table.header)):
+        if i in keys:
+            continue
+        if parts[-1] and sum(widths[j] for j in parts[-1]) + widths[i] > room:
+            parts.append([])
+        parts[-1].append(i)
+    for number, part in enumerate(parts):
+        shown = _part_of_table(table, keys + part)
+        shown.title = escape(table.title) if number == 0 else None
+        shown.caption = escape("\n".join(table.notes)) if number == len(parts) - 1 else None
+        yield shown
+
+
+def _part_of_table(table: TextTable, columns: list[int]) -> Table:
+    shown = Table(title_style="bold", title_justify="left", box=SIMPLE_HEAD)
+    shown.caption_justify, shown.padding = "left", (0, 0, 0, 1)
+    for i in columns:
+        name = table.header[i]
         shown.add_column(escape(name), justify="left" if name in ("dataset", "method") else "right")
     last = ""
     for row in table.rows:
-        texts = [f"[bold]{escape(e.text)}[/]" if e.bold else escape(e.text) for e in row]
+        texts = [
+            f"[bold]{escape(row[i].text)}[/]" if row[i].bold else escape(row[i].text)
+            for i in columns
+        ]
         shown.add_row("" if row[0].text == last else texts[0], *texts[1:])
         last = row[0].text
     return shown

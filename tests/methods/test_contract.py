@@ -19,6 +19,7 @@ SMALL = {
     "hope": {"dim": 8},
     "strap": {"dim": 8},
     "netmf": {"dim": 4},
+    "watch-your-step": {"dim": 8, "steps": 3},
 }
 METHODS = {
     **{name: method(**SMALL.get(name, {})) for name, method in BASELINES.items()},

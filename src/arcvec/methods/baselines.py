@@ -14,6 +14,7 @@ from arcvec.methods.node2vec import Node2Vec
 from arcvec.methods.strap import STRAP
 from arcvec.methods.svd import NormalisedSVD
 from arcvec.methods.three_paths import ThreePaths
+from arcvec.methods.watch_your_step import WatchYourStep
 
 BASELINES: dict[str, type[Method]] = {
     "degree-product": DegreeProduct,
@@ -30,4 +31,5 @@ BASELINES: dict[str, type[Method]] = {
     "hope": HOPE,
     "strap": STRAP,
     "netmf": NetMF,
+    "watch-your-step": WatchYourStep,
 }

@@ -1,0 +1,133 @@
+"""The matrices of a graph and their leading vectors, for the methods that factorise."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arcvec.graph.graph import Graph
+
+# Up to this size, or four times the vectors asked for, a dense solver is as quick, and exact.
+_DENSE_NODES = 256
+
+
+def adjacency(graph: Graph) -> Any:
+    """Return the sparse adjacency, (num_nodes, num_nodes) float64, rows are sources."""
+    from scipy.sparse import csr_array
+
+    data = np.ones(graph.indices.size) if graph.weights is None else graph.weights.astype(float)
+    shape = (graph.num_nodes, graph.num_nodes)
+    # Copies, as scipy may sort or narrow what it is given.
+    return csr_array((data, graph.indices.copy(), graph.indptr.copy()), shape=shape)
+
+
+def undirected_adjacency(graph: Graph) -> Any:
+    """Return the symmetric adjacency in which every edge runs both ways."""
+    matrix = adjacency(graph)
+    return matrix.maximum(matrix.T).tocsr() if graph.directed else matrix
+
+
+def normalise(matrix: Any) -> Any:
+    """Return each entry divided by the square roots of the sums of its row and its column."""
+    rows, columns = matrix.sum(axis=1), matrix.sum(axis=0)
+    return scale(matrix, inverse_power(rows, 0.5), inverse_power(columns, 0.5))
+
+
+def transitions(matrix: Any) -> Any:
+    """Return the rows divided by their sums; a row of zeros stays one."""
+    return scale(matrix, inverse_power(matrix.sum(axis=1), 1.0), np.ones(matrix.shape[1]))
+
+
+def inverse_power(sums: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
+    """Return sums ** -exponent, and 0 where a sum is 0."""
+    powers: NDArray[np.float64] = np.zeros_like(sums, dtype=np.float64)
+    np.power(sums, -exponent, out=powers, where=sums > 0)
+    return powers
+
+
+def scale(matrix: Any, rows: NDArray[np.float64], columns: NDArray[np.float64]) -> Any:
+    """Return the sparse matrix with its rows and its columns multiplied."""
+    from scipy.sparse import diags_array
+
+    return (diags_array(rows) @ matrix @ diags_array(columns)).tocsr()
+
+
+def leading_eigenpairs(
+    operator: Any, count: int, seed: int, *, largest: Literal["signed", "absolute"] = "signed"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the largest eigenvalues of a symmetric operator, descending, and their vectors.
+
+    Args:
+        operator: anything scipy takes for an (n, n) matrix.
+        largest: whether -3 comes after 2 or before it.
+
+    Returns:
+        (count,) and (n, count); zeros beyond the n-th.
+    """
+    from scipy.sparse.linalg import aslinearoperator, eigsh
+
+    operator = aslinearoperator(operator)
+    num_nodes = operator.shape[0]
+    start = np.random.default_rng(seed).standard_normal(num_nodes)
+    if num_nodes <= max(_DENSE_NODES, 4 * count):
+        values, vectors = np.linalg.eigh(operator @ np.eye(num_nodes))
+    elif not (operator @ start).any():
+        values, vectors = np.zeros(0), np.zeros((num_nodes, 0))
+    else:
+        values, vectors = eigsh(
+            operator, k=count, which="LA" if largest == "signed" else "LM", v0=start
+        )
+    order = np.argsort(-(values if largest == "signed" else np.abs(values)))[:count]
+    return _pad(values[order], count), _pad(vectors[:, order], count)
+
+
+def leading_singular_vectors(
+    operator: Any, count: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the left vectors, the largest singular values, descending, and the right vectors.
+
+    Args:
+        operator: anything scipy takes for an (n, n) matrix.
+
+    Returns:
+        (n, count), (count,) and (n, count); zeros beyond the n-th.
+    """
+    from scipy.sparse.linalg import aslinearoperator, svds
+
+    operator = aslinearoperator(operator)
+    num_nodes = operator.shape[0]
+    start = np.random.default_rng(seed).standard_normal(num_nodes)
+    if num_nodes <= max(_DENSE_NODES, 4 * count):
+        left, values, right = np.linalg.svd(operator @ np.eye(num_nodes))
+    elif not (operator @ start).any():
+        left, values, right = np.zeros((num_nodes, 0)), np.zeros(0), np.zeros((0, num_nodes))
+    else:
+        left, values, right = svds(operator, k=count, v0=start)
+    order = np.argsort(-values)[:count]
+    return (
+        _pad(left[:, order], count),
+        _pad(values[order], count),
+        _pad(right[order].T, count),
+    )
+
+
+def _pad(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """Return the array with its last axis filled up by zeros."""
+    missing = count - values.shape[-1]
+    return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)])
+
+
+def refuse_above(max_nodes: int, graph: Graph, what: str) -> None:
+    """Raise a ValueError where a dense num_nodes x num_nodes matrix would be too large.
+
+    Args:
+        what: the method and its verb, as in "NetMF factorises".
+    """
+    if graph.num_nodes > max_nodes:
+        gigabytes = 4 * graph.num_nodes**2 / 1e9
+        raise ValueError(
+            f"expected at most {max_nodes:,} nodes, got {graph.num_nodes:,}: {what} a dense "
+            f"matrix of nodes by nodes, here {gigabytes:,.1f} GB; raise max_nodes if that fits"
+        )
