@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from arcvec.graph.split import split_edges as split_edges
     from arcvec.methods.degree import DegreeProduct as DegreeProduct
     from arcvec.methods.edge_projection import EdgeProjection as EdgeProjection
+    from arcvec.methods.edge_projection import MixedProjections as MixedProjections
     from arcvec.methods.neighbours import AdamicAdar as AdamicAdar
     from arcvec.methods.neighbours import CommonNeighbours as CommonNeighbours
     from arcvec.methods.neighbours import Jaccard as Jaccard
@@ -41,6 +42,7 @@ _HOMES = {
     "EdgeScorer": "embeddings",
     "Graph": "graph.graph",
     "Jaccard": "methods.neighbours",
+    "MixedProjections": "methods.edge_projection",
     "Split": "graph.split",
     "graph_from": "graph.convert",
     "largest_component": "graph.components",

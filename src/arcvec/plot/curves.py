@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arcvec.storage import new_file
+from arcvec.plot.figures import new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,15 +47,12 @@ def draw_curves(
     Args:
         highlighted: method drawn in a thick black line, above the others.
     """
-    figure_class = _require_matplotlib()
     if not any(curve.size for panel in curves.values() for curve in panel.values()):
         raise ValueError("expected results to draw, got none that are finished")
     num_columns = min(_COLUMNS, len(curves))
     num_rows = math.ceil(len(curves) / num_columns)
     styles = _styles(curves, highlighted)
-    figure = figure_class(
-        figsize=(4.2 * num_columns + 2.6, 3.3 * num_rows + 0.5), layout="constrained"
-    )
+    figure = new_figure(4.2 * num_columns + 2.6, 3.3 * num_rows + 0.5)
     panels = figure.subplots(num_rows, num_columns, squeeze=False, sharex=True).ravel()
     dims = sorted({d for panel in curves.values() for c in panel.values() for d in c[:, 0]})
     for axes, (dataset, lines) in zip(panels, curves.items(), strict=False):
@@ -67,9 +64,7 @@ def draw_curves(
     _add_legend(figure, styles)
     if title:
         figure.suptitle(title, x=0.01, horizontalalignment="left")
-    for path in paths:
-        with new_file(Path(path), overwrite=overwrite) as partial:
-            figure.savefig(partial, dpi=150)
+    save_figure(figure, paths, overwrite=overwrite)
 
 
 def _draw_panel(
@@ -148,13 +143,3 @@ def _line(colour: str, dashes: Any, width: float, marker: str | None) -> dict[st
         **{"color": colour, "linestyle": dashes, "linewidth": width},
         **{"marker": marker, "markersize": 5},
     }
-
-
-def _require_matplotlib() -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(
-            "figures need matplotlib; install it with: pip install 'arcvec[plot]'"
-        ) from None
-    return Figure

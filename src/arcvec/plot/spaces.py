@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
-from arcvec.storage import new_file
+from arcvec.plot.figures import new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,8 +40,7 @@ def draw_spaces(
     Colour tells the degree on that side; the nodes of highest degree carry their names. Two nodes
     that point the same way across the panels are likely joined by an edge.
     """
-    figure_class = _require_matplotlib()
-    figure = figure_class(figsize=(13, 6.2), layout="constrained")
+    figure = new_figure(13, 6.2)
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     spaces = project(embeddings)
     degrees = (graph.out_degrees, graph.in_degrees)
@@ -53,8 +52,7 @@ def draw_spaces(
     figure.draw_without_rendering()  # settles where points lie, which the labels need
     for axes, points, degree in zip(panels, spaces, degrees, strict=True):
         _label(axes, points, degree, embeddings)
-    with new_file(Path(path), overwrite=overwrite) as partial:
-        figure.savefig(partial, dpi=150)
+    save_figure(figure, [path], overwrite=overwrite)
 
 
 def _scatter(axes: Axes, points: NDArray[np.float64], degree: NDArray[np.int64]) -> Any:
@@ -100,13 +98,3 @@ def _overlap(
 ) -> bool:
     apart = one[0] > other[2] or other[0] > one[2] or one[1] > other[3] or other[1] > one[3]
     return not apart
-
-
-def _require_matplotlib() -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(
-            "figures need matplotlib; install it with: pip install 'arcvec[plot]'"
-        ) from None
-    return Figure
