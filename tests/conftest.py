@@ -9,7 +9,7 @@ import pytest
 from arcvec.graph.graph import Graph
 
 # As the command line does, and before torch or numba is imported: see `arcvec.cli.main`.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 PROJECT = Path(__file__).parent.parent
 
