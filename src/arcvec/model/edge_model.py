@@ -79,7 +79,9 @@ class EdgeModel(nn.Module):
             self.source_projection = nn.Parameter(torch.empty(inputs, dim // 2))
             self.target_projection = nn.Parameter(torch.empty(dim // 2, inputs))
         if projections > 1:
-            self.mixture = nn.Parameter(torch.ones(projections))
+            # Both signs: positive parts alone could never score a non-edge below 0.
+            signs = 1.0 - 2.0 * (torch.arange(projections) % 2)
+            self.mixture = nn.Parameter(signs)
         self._initialise(dim, generator)
 
     @staticmethod
