@@ -152,7 +152,7 @@ def test_anchor_only_moves_sources_only(kind):
         negatives=negatives,
         training=TrainSettings(steps=1, anchor_only=True, validation_fraction=0),
     )
-    state = method._initial_state(graph, 1)
+    state = method._initial_state("edge-projection", graph, 1)
     before = state.table.values.clone()
     stream = BatchStream(graph, method.walks, negatives, batch_pairs=100, seed=0)
     batch = next(stream.start_at(Place()))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
-from arcvec import __version__
 from arcvec.embeddings import EdgeEmbeddings, ProjectionMixture
 from arcvec.graph.graph import Graph
 from arcvec.methods.method import Method
+from arcvec.methods.record import describe_fit
 from arcvec.model.settings import ModelSettings
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.training.settings import TrainSettings
@@ -31,7 +31,9 @@ class TrainedMethod(Method):
     model: ModelSettings = ModelSettings()
     training: TrainSettings = TrainSettings()
 
-    def _train(self, graph: Graph, hooks: Hooks | None, projections: int = 1) -> TrainingState:
+    def _train(
+        self, name: str, graph: Graph, hooks: Hooks | None, projections: int = 1
+    ) -> TrainingState:
         # torch and numba take a second to import: only a fit needs them.
         from arcvec.model.objective import Objective
         from arcvec.sampling.batches import BatchStream
@@ -53,13 +55,13 @@ class TrainedMethod(Method):
         objective = Objective(
             self.negatives, reversed_label=seen.reciprocity, output_l2=self.training.output_l2
         )
-        state = self._initial_state(graph, projections)
+        state = self._initial_state(name, graph, projections)
         if hooks.resume and hooks.checkpoint:
             state.restore(hooks.checkpoint)
         train(state, stream, objective, self.training, validation=validation, hooks=hooks)
         return state
 
-    def _initial_state(self, graph: Graph, projections: int) -> TrainingState:
+    def _initial_state(self, name: str, graph: Graph, projections: int) -> TrainingState:
         import torch
 
         from arcvec.model.edge_model import EdgeModel, NodeTable
@@ -71,12 +73,7 @@ class TrainedMethod(Method):
         node_dim = EdgeModel.table_dim(self.model, self.dim)
         table = NodeTable.random(graph.num_nodes, node_dim, generator)
         table.values = table.values.to(device)
-        identity = {
-            "seed": self.seed,
-            "settings": self.model_dump(mode="json", exclude={"seed"}),
-            "graph_fingerprint": graph.fingerprint,
-        }
-        return TrainingState(model, table, self.training, identity)
+        return TrainingState(model, table, self.training, describe_fit(name, self, graph))
 
 
 class EdgeProjection(TrainedMethod):
@@ -100,14 +97,14 @@ class EdgeProjection(TrainedMethod):
         Raises:
             ValueError: the graph has no edge between two different nodes.
         """
-        state = self._train(graph, hooks)
+        state = self._train("edge-projection", graph, hooks)
         sides = state.result()
         return EdgeEmbeddings(
             sides.scaled_source.cpu().numpy(),
             sides.target.cpu().numpy(),
             graph.nodes,
             graph.directed,
-            _provenance("edge-projection", state),
+            _provenance(state),
         )
 
 
@@ -129,7 +126,7 @@ class MixedProjections(TrainedMethod):
 
     def fit(self, graph: Graph, hooks: Hooks | None = None) -> ProjectionMixture:
         """Return the vectors of all nodes under every projection, and how to mix them."""
-        state = self._train(graph, hooks, self.projections)
+        state = self._train("mixed-projections", graph, hooks, self.projections)
         sides = state.result()
         assert sides.mixture is not None
         return ProjectionMixture(
@@ -137,15 +134,13 @@ class MixedProjections(TrainedMethod):
             sides.by_projection(sides.target).cpu().numpy(),
             sides.mixture.cpu().numpy(),
             graph.nodes,
-            _provenance("mixed-projections", state),
+            _provenance(state),
         )
 
 
-def _provenance(method: str, state: TrainingState) -> dict[str, Any]:
+def _provenance(state: TrainingState) -> dict[str, Any]:
     spread = state.result().spread
     return {
-        "arcvec_version": __version__,
-        "method": method,
         **state.identity,
         "steps_done": state.step,
         "validation_auc": state.best_auc,

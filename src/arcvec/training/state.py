@@ -21,7 +21,7 @@ class TrainingState:
     """The model, the node table and their optimisers, with the place in the stream of batches.
 
     Args:
-        identity: what a checkpoint must agree with to be resumed: settings, seed, graph.
+        identity: what a checkpoint must agree with to be resumed: settings, seed, graph, version.
     """
 
     def __init__(
