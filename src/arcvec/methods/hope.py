@@ -34,14 +34,13 @@ class HOPE(Method):
     def fit(self, graph: Graph) -> EdgeEmbeddings:
         """Return the vectors of all nodes."""
         from arcvec.methods.record import describe_fit
-        from arcvec.methods.spectral import adjacency, leading_singular_vectors
+        from arcvec.methods.spectral import adjacency, source_and_target
 
         proximity = self._proximity(adjacency(graph))
-        left, values, right = leading_singular_vectors(proximity, self.dim // 2, self.seed)
-        shares = np.sqrt(values)
+        source, target = source_and_target(proximity, self.dim, self.seed)
         return EdgeEmbeddings(
-            (left * shares).astype(np.float32),
-            (right * shares).astype(np.float32),
+            source,
+            target,
             graph.nodes,
             directed=graph.directed,
             settings=describe_fit("hope", self, graph),

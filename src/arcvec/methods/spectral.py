@@ -113,6 +113,18 @@ def leading_singular_vectors(
     )
 
 
+def source_and_target(
+    operator: Any, dim: int, seed: int, *, power: float = 1.0
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return vectors, (n, dim / 2) each, whose products approximate U S^power V^T of the operator.
+
+    Both sides get the same share of the singular values S.
+    """
+    left, values, right = leading_singular_vectors(operator, dim // 2, seed)
+    shares = values ** (power / 2)
+    return (left * shares).astype(np.float32), (right * shares).astype(np.float32)
+
+
 def _pad(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     """Return the array with its last axis filled up by zeros."""
     missing = count - values.shape[-1]

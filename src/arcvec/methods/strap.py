@@ -38,7 +38,7 @@ class STRAP(Method):
     def fit(self, graph: Graph) -> EdgeEmbeddings:
         """Return the vectors of all nodes."""
         from arcvec.methods.record import describe_fit
-        from arcvec.methods.spectral import adjacency, leading_singular_vectors
+        from arcvec.methods.spectral import adjacency, source_and_target
 
         matrix = adjacency(graph)
         chances = walk_ends(matrix, self.stop, self.smallest / 2)
@@ -46,11 +46,10 @@ class STRAP(Method):
         chances.data = np.log(np.maximum(chances.data / (self.smallest / 2), 1))
         if graph.num_edges == 0:  # a walk from a lonely node ends there, which says nothing
             chances.data[:] = 0
-        left, values, right = leading_singular_vectors(chances, self.dim // 2, self.seed)
-        shares = np.sqrt(values)
+        source, target = source_and_target(chances, self.dim, self.seed)
         return EdgeEmbeddings(
-            (left * shares).astype(np.float32),
-            (right * shares).astype(np.float32),
+            source,
+            target,
             graph.nodes,
             directed=graph.directed,
             settings=describe_fit("strap", self, graph),

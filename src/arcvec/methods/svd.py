@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from pydantic import Field
 
 from arcvec.embeddings import EdgeEmbeddings
@@ -16,6 +15,7 @@ class NormalisedSVD(Method):
     With power 3 the score is the low-rank version of degree-normalised paths u -> x <- y -> v, so
     that an edge is likely where sources that choose alike have chosen its target.
 
+    >>> import numpy as np
     >>> star = Graph.from_edges([0, 0, 0], [1, 2, 3])
     >>> embeddings = NormalisedSVD(dim=2).fit(star)
     >>> embeddings.score(np.array([0, 1]), np.array([1, 2])).round(3)
@@ -31,14 +31,13 @@ class NormalisedSVD(Method):
     def fit(self, graph: Graph) -> EdgeEmbeddings:
         """Return the vectors of all nodes."""
         from arcvec.methods.record import describe_fit
-        from arcvec.methods.spectral import adjacency, leading_singular_vectors, normalise
+        from arcvec.methods.spectral import adjacency, normalise, source_and_target
 
         matrix = normalise(adjacency(graph))
-        left, values, right = leading_singular_vectors(matrix, self.dim // 2, self.seed)
-        shares = values ** (self.power / 2)
+        source, target = source_and_target(matrix, self.dim, self.seed, power=self.power)
         return EdgeEmbeddings(
-            (left * shares).astype(np.float32),
-            (right * shares).astype(np.float32),
+            source,
+            target,
             graph.nodes,
             directed=graph.directed,
             settings=describe_fit("svd", self, graph),
