@@ -13,7 +13,9 @@ import duckdb
 import numpy as np
 import pytest
 
-from arcvec.cli import Baseline, Preset, main
+from arcvec.cli import main
+from arcvec.cli.fit import Preset
+from arcvec.cli.results import Baseline
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.files import save_graph
 from arcvec.graph.graph import Graph

@@ -1,0 +1,80 @@
+"""Graph to result: `fit`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from arcvec.cli.errors import fail
+from arcvec.cli.flags import EdgeFileFlags, EdgeFiles, Out, read_graph
+from arcvec.console import note, plain_print, stop_on_interrupt, training_progress
+from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.methods.presets import load_method
+from arcvec.storage import require_writable
+
+if TYPE_CHECKING:
+    from arcvec.embeddings import EdgeEmbeddings
+
+Preset = Literal["default", "paper"]
+
+
+def fit(
+    graph: Path,
+    /,
+    *,
+    out: Out,
+    method: Annotated[EdgeProjection, Parameter(name="*", group="Method")] = EdgeProjection(),  # noqa: B008
+    preset: Preset = "default",
+    config: Path | None = None,
+    resume: bool = False,
+    float16: bool = False,
+    overwrite: bool = False,
+    quiet: bool = False,
+    files: EdgeFiles = EdgeFileFlags(),  # noqa: B008
+) -> None:
+    """Learn the vectors of a graph and write them to a result folder.
+
+    Args:
+        graph: graph folder, edge file, or split folder (then only its train part is seen).
+        out: result folder to write.
+        preset: named set of settings; --config and single flags override it.
+        config: TOML or JSON file of settings, as in the settings.json of a result.
+        resume: continue a fit that was interrupted; same settings, same output.
+        float16: store half-precision numbers, half as large.
+        overwrite: replace the result if it exists.
+        quiet: show no progress bar.
+    """
+    from arcvec.training.loop import Hooks, Interrupted
+
+    require_writable(out, overwrite=overwrite, inputs=[graph])
+    chosen = load_method(preset, config, method)
+    checkpoint = out.resolve().with_name(out.resolve().name + ".checkpoint")
+    require_writable(checkpoint, overwrite=checkpoint.is_file())
+    if resume and not checkpoint.is_file():
+        raise FileNotFoundError(f"{checkpoint}: no checkpoint to resume; fit without --resume")
+    if checkpoint.exists() and not resume:
+        note(f"{checkpoint} of an earlier fit is replaced; --resume would have continued it")
+    learned_from = read_graph(graph, files)
+    with training_progress(quiet=quiet) as report, stop_on_interrupt() as should_stop:
+        hooks = Hooks(report, should_stop, checkpoint, resume)
+        try:
+            embeddings = chosen.fit(learned_from, hooks)
+        except Interrupted as stop:
+            command = " ".join(map(shlex.quote, ["arcvec", *sys.argv[1:]]))
+            again = command if resume else f"{command} --resume"
+            message = f"stopped after step {stop.step}; continue with:\n  {again}"
+            raise SystemExit(fail(message, code=130)) from None
+    embeddings.save(out, float16=float16, overwrite=overwrite)
+    checkpoint.unlink(missing_ok=True)
+    plain_print(f"{out}: {_describe_result(embeddings)}")
+
+
+def _describe_result(embeddings: EdgeEmbeddings) -> str:
+    auc = embeddings.settings.get("validation_auc")
+    measured = "" if auc is None else f", validation AUC {auc:.4f}"
+    nodes, steps = len(embeddings.nodes), embeddings.settings["steps_done"]
+    return f"{nodes:,} nodes, dim {embeddings.dim}, {steps:,} steps{measured}"

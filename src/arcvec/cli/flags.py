@@ -1,0 +1,36 @@
+"""What several commands share: their common flags, and how they open a graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from pydantic import Field
+
+from arcvec.console import escape, messages
+from arcvec.graph.edge_settings import EdgeFileSettings
+
+if TYPE_CHECKING:
+    from arcvec.graph.graph import Graph
+
+
+class EdgeFileFlags(EdgeFileSettings):
+    """The flags for reading edge files."""
+
+    directed: Annotated[bool, Parameter(negative="--undirected")] = Field(
+        True, description="edges have a direction, or none"
+    )
+
+
+EdgeFiles = Annotated[EdgeFileFlags, Parameter(name="*", group="Edge files")]
+Out = Annotated[Path, Parameter(name=["--out", "-o"])]
+OptionalOut = Annotated[Path | None, Parameter(name=["--out", "-o"])]
+
+
+def read_graph(path: Path, files: EdgeFileSettings) -> Graph:
+    """Return the graph at a path, saying meanwhile that it is being read."""
+    from arcvec.graph.files import open_graph
+
+    with messages.status(escape(f"reading {path}")):
+        return open_graph(path, files)

@@ -1,0 +1,73 @@
+"""Graph in: `ingest` and `split`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from arcvec.cli.flags import EdgeFileFlags, EdgeFiles, Out, read_graph
+from arcvec.console import escape, messages, note, plain_print
+from arcvec.storage import require_writable
+
+
+def ingest(
+    edges: Path,
+    /,
+    *,
+    out: Out,
+    files: EdgeFiles = EdgeFileFlags(),  # noqa: B008  frozen
+    overwrite: bool = False,
+) -> None:
+    """Read an edge list into a graph folder, which later commands open at once.
+
+    Args:
+        edges: text, csv, tsv or Parquet file, plain or gzipped, or a folder of such files.
+        out: graph folder to write.
+        overwrite: replace the folder if it exists.
+    """
+    from arcvec.graph.ingest import ingest_edges
+
+    with messages.status(escape(f"reading {edges}")) as status:
+        report = ingest_edges(edges, out, files, overwrite=overwrite, progress=status.update)
+    for text in report.notes:
+        note(text)
+    kind = "directed" if report.directed else "undirected"
+    weighted = ", weighted" if report.weighted else ""
+    plain_print(f"{out}: {report.num_nodes:,} nodes, {report.num_edges:,} edges, {kind}{weighted}")
+
+
+def split(
+    graph: Path,
+    /,
+    *,
+    out: Out,
+    test_fraction: float = 0.5,
+    validation_fraction: float = 0.0,
+    seed: int = 0,
+    files: EdgeFiles = EdgeFileFlags(),  # noqa: B008
+    overwrite: bool = False,
+) -> None:
+    """Cut the edges into train and test, with negatives, by the paper's protocol.
+
+    Args:
+        graph: graph folder or edge file.
+        out: split folder to write.
+        test_fraction: part of the edges held out; train stays connected.
+        validation_fraction: part of the edges held out besides, for choosing settings.
+        seed: decides every random choice.
+        overwrite: replace the folder if it exists.
+    """
+    from arcvec.graph.split import save_split, split_edges
+
+    require_writable(out, overwrite=overwrite, inputs=[graph])
+    whole = read_graph(graph, files)
+    parts = split_edges(
+        whole, test_fraction=test_fraction, validation_fraction=validation_fraction, seed=seed
+    )
+    save_split(parts, out, overwrite=overwrite)
+    held_out = f"{parts.train.num_edges:,} train edges, {len(parts.test):,} test edges"
+    if parts.validation is not None:
+        held_out += f", {len(parts.validation):,} validation edges"
+    negatives = parts.directed_negatives
+    if negatives is not None:
+        held_out += f", {len(negatives):,} test negatives with reversed edges"
+    plain_print(f"{out}: {held_out}")

@@ -1,0 +1,194 @@
+"""What a result is for: `evaluate`, `score` and `recommend`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from arcvec.cli.flags import EdgeFileFlags, EdgeFiles, OptionalOut, read_graph
+from arcvec.console import escape, link_prediction_table, note, output, plain_print
+from arcvec.storage import require_writable, write_table
+
+if TYPE_CHECKING:
+    from arcvec.embeddings import EdgeEmbeddings, EdgeScorer, Scores
+    from arcvec.graph.graph import Graph
+    from arcvec.graph.names import NodeIds
+
+Baseline = Literal[
+    "degree-product",
+    "common-neighbours",
+    "jaccard",
+    "adamic-adar",
+    "resource-allocation",
+    "three-paths",
+    "katz",
+    "eigenmaps",
+    "node2vec",
+    "dngr",
+    "svd",
+    "hope",
+    "strap",
+    "netmf",
+    "watch-your-step",
+]
+
+
+def evaluate(
+    result: Path | None = None,
+    /,
+    *,
+    split: Path,
+    method: Annotated[tuple[Baseline, ...], Parameter(negative_iterable=())] = (),
+    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    ranking: bool = True,
+    max_ranked_edges: int = 100_000,
+    seed: int = 0,
+) -> None:
+    """Measure link prediction on the test edges of a split.
+
+    Args:
+        result: result folder fitted on the split; leave it out to measure baselines alone.
+        split: split folder, ours or in the layout the paper's authors published.
+        method: baselines to fit on the train part and measure beside the result.
+        as_json: print JSON: one object, or one per method if there are several.
+        ranking: rank each test edge's target among all nodes (MRR, hits@k).
+        max_ranked_edges: rank a random sample of this many test edges where there are more.
+        seed: decides that sample.
+    """
+    from arcvec.evaluation.link_prediction import link_prediction
+    from arcvec.graph.split import read_split
+
+    parts = read_split(split)
+    reports = {
+        name: link_prediction(
+            scorer, parts, ranking=ranking, max_ranked_edges=max_ranked_edges, seed=seed
+        )
+        for name, scorer in _scorers(result, method, parts.train)
+    }
+    if not reports:
+        raise ValueError("nothing to evaluate: give a result folder, or baselines with --method")
+    if as_json:
+        values = {name: report.as_dict() for name, report in reports.items()}
+        if result is not None:
+            next(iter(values.values()))["fitted_on_train"] = _fitted_on(result, parts.train)
+        only = next(iter(values.values())) if len(values) == 1 else values
+        plain_print(json.dumps(only, indent=2))
+    else:
+        output.print(link_prediction_table(reports, f"Link prediction on {escape(str(split))}"))
+
+
+def score(
+    result: Path,
+    pairs: Path,
+    /,
+    *,
+    out: OptionalOut = None,
+    overwrite: bool = False,
+    files: EdgeFiles = EdgeFileFlags(),  # noqa: B008
+) -> None:
+    """Score the pairs of nodes in a file, in their order.
+
+    Args:
+        result: result folder.
+        pairs: file with a source and a target in each line, in any format `ingest` reads.
+        out: .csv, .tsv or .parquet file to write; standard output by default.
+        overwrite: replace the file if it exists.
+    """
+    from arcvec.embeddings import EdgeEmbeddings
+    from arcvec.graph.ingest import read_pairs
+
+    if out:
+        require_writable(out, overwrite=overwrite)
+    embeddings = EdgeEmbeddings.load(result)
+    sources, targets = read_pairs(pairs, files)
+    scores = embeddings.score(embeddings.nodes.ids(sources), embeddings.nodes.ids(targets))
+    columns = {"source": "VARCHAR", "target": "VARCHAR", "score": "FLOAT"}
+    rows = zip(sources, targets, map(_plain, scores), strict=True)
+    write_table(out, columns, rows, overwrite=overwrite)
+
+
+def recommend(
+    result: Path,
+    /,
+    *,
+    node: Annotated[tuple[str, ...], Parameter(negative_iterable=())] = (),
+    everyone: Annotated[bool, Parameter(name="--all", negative=())] = False,
+    k: Annotated[int, Parameter(name=["-k", "--k"])] = 10,
+    exclude: Path | None = None,
+    direction: Literal["targets", "sources"] = "targets",
+    out: OptionalOut = None,
+    overwrite: bool = False,
+    files: EdgeFiles = EdgeFileFlags(),  # noqa: B008
+) -> None:
+    """Name the best new edges of some nodes, or of all.
+
+    Args:
+        result: result folder.
+        node: node to recommend for; may be given several times.
+        everyone: recommend for every node.
+        k: edges per node.
+        exclude: graph folder, split folder or edge file whose edges are known already.
+        direction: whom the node would link to (targets), or who would link to it (sources).
+        out: .csv, .tsv or .parquet file to write; standard output by default.
+        overwrite: replace the file if it exists.
+    """
+    from arcvec.embeddings import EdgeEmbeddings
+    from arcvec.recommendation.exact import top_k_blocks
+
+    if everyone == bool(node):
+        raise ValueError("expected nodes to recommend for: either --node NAME, or --all")
+    if out:
+        require_writable(out, overwrite=overwrite)
+    embeddings = EdgeEmbeddings.load(result)
+    known = None if exclude is None else read_graph(exclude, files)
+    ids = None if everyone else embeddings.nodes.ids(node)
+    columns = {"node": "VARCHAR", "rank": "INTEGER", direction[:-1]: "VARCHAR", "score": "FLOAT"}
+    blocks = top_k_blocks(
+        embeddings, min(k, len(embeddings.nodes)), ids=ids, exclude=known, direction=direction
+    )
+    write_table(out, columns, _recommendation_rows(embeddings, blocks), overwrite=overwrite)
+
+
+def _scorers(
+    result: Path | None, methods: Sequence[str], train: Graph
+) -> Iterator[tuple[str, EdgeScorer]]:
+    from arcvec.embeddings import EdgeEmbeddings
+    from arcvec.methods.baselines import BASELINES
+
+    if result is not None:
+        embeddings = EdgeEmbeddings.load(result)
+        if not _fitted_on(result, train):
+            note(
+                "the result was fitted on another graph than the train part of this split: it may "
+                "have seen test edges, and then these numbers mean nothing"
+            )
+        yield f"arcvec, dim {embeddings.dim}", embeddings
+    for name in methods:
+        yield name, BASELINES[name]().fit(train)
+
+
+def _fitted_on(result: Path, train: Graph) -> bool:
+    from arcvec.embeddings import EdgeEmbeddings
+
+    fitted_on = EdgeEmbeddings.load(result).settings.get("graph_fingerprint")
+    return bool(fitted_on == train.fingerprint)
+
+
+def _recommendation_rows(
+    embeddings: EdgeEmbeddings, blocks: Iterator[tuple[NodeIds, NodeIds, Scores]]
+) -> Iterator[tuple[str, int, str, float]]:
+    names = embeddings.nodes
+    for asked, best, scores in blocks:
+        for i, node in enumerate(names.at(asked)):
+            for rank, (other, value) in enumerate(zip(best[i], scores[i], strict=True), start=1):
+                if other >= 0:
+                    yield node, rank, names[int(other)], _plain(value)
+
+
+def _plain(value: float) -> float:
+    """Return a score as it is worth printing: float32 has about six figures."""
+    return float(f"{value:.6g}")
