@@ -25,7 +25,7 @@ def non_neighbours(graph, node):
 # 5 is drawn by rejection, 30 by looking at all, 60 is more than there are.
 @pytest.mark.parametrize("set_size", [5, 30, 60])
 def test_fixed_negatives_are_distinct_non_neighbours(graph, set_size):
-    negatives = fixed_negatives(graph.indptr, graph.indices, set_size, 3)
+    negatives = fixed_negatives(graph.indptr, graph.indices, set_size, 3, True)
     for node in range(50):
         drawn = negatives[node][negatives[node] >= 0].tolist()
         allowed = non_neighbours(graph, node)
@@ -37,7 +37,7 @@ def test_fixed_negatives_are_distinct_non_neighbours(graph, set_size):
 @pytest.mark.parametrize("num_nodes", [40, 8])
 def test_fixed_negatives_are_uniform(num_nodes):
     graph = Graph.from_edges([0, 0], [1, 2], nodes=num_nodes)
-    draws = [fixed_negatives(graph.indptr, graph.indices, 3, seed)[0] for seed in range(3000)]
+    draws = [fixed_negatives(graph.indptr, graph.indices, 3, seed, True)[0] for seed in range(3000)]
     counts = np.bincount(np.concatenate(draws), minlength=num_nodes)
     assert counts[:3].sum() == 0
     assert chisquare(counts[3:]).pvalue > 1e-3
@@ -46,12 +46,32 @@ def test_fixed_negatives_are_uniform(num_nodes):
 def test_draws_are_without_replacement_and_uniform():
     fixed = np.array([[10, 11, 12, 13, 14, 15], [20, 21, 22, -1, -1, -1]], dtype=np.int32)
     sources = np.tile(np.array([0, 1], dtype=np.int32), 5000)
-    drawn = draw_negatives(fixed, sources, 4, 1)
+    drawn = draw_negatives(fixed, sources, 4, 1, True)
     first, second = drawn[::2], drawn[1::2]
     assert (np.sort(first, axis=1)[:, 1:] > np.sort(first, axis=1)[:, :-1]).all()
     assert chisquare(np.bincount(first.ravel() - 10)).pvalue > 1e-3
     # A set smaller than what is asked for is given whole.
     assert (np.sort(second, axis=1) == [-1, 20, 21, 22]).all()
+
+
+# 50 draws of a node with 40 non-neighbours, by rejection; of one with 5, from all of them.
+@pytest.mark.parametrize("degree", [9, 44])
+def test_negatives_with_replacement(degree):
+    graph = Graph.from_edges([0] * degree, range(1, degree + 1), nodes=50)
+    fixed = fixed_negatives(graph.indptr, graph.indices, 5000, 1, False)
+    counts = np.bincount(fixed[0], minlength=50)
+    assert counts[: degree + 1].sum() == 0
+    assert chisquare(counts[degree + 1 :]).pvalue > 1e-3
+    sources = np.zeros(2000, dtype=np.int32)
+    drawn = draw_negatives(np.array([[7, 8, -1]], dtype=np.int32), sources, 4, 1, False)
+    assert chisquare(np.bincount(drawn.ravel())[7:]).pvalue > 1e-3
+
+
+def test_a_node_joined_to_all_has_no_negatives():
+    graph = Graph.from_edges([0, 0], [1, 2], nodes=3)
+    fixed = fixed_negatives(graph.indptr, graph.indices, 4, 1, False)
+    assert (fixed[0] == -1).all()
+    assert (draw_negatives(fixed, np.zeros(3, dtype=np.int32), 2, 1, False) == -1).all()
 
 
 def test_edges_in_block_against_plain_python(graph):

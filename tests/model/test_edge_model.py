@@ -93,6 +93,31 @@ def test_embedding_uses_the_statistics_of_all_nodes(monkeypatch, chunk):
     torch.testing.assert_close(whole.spread, norms.std(correction=0).detach())
 
 
+def test_statistics_count_a_node_as_often_as_its_weight():
+    model, table = make(hidden=(9,))
+    weights = torch.arange(50) % 3 + 1
+    batch = model(table.values.repeat_interleave(weights, dim=0))
+    firsts = weights.cumsum(0) - weights
+    weighted = model.embed(NodeTable(table.values, weights.float()))
+    torch.testing.assert_close(weighted.source, batch.source[firsts].detach())
+
+
+@pytest.mark.parametrize("dim", [2, 14])
+@pytest.mark.parametrize("kind", ["asymmetric", "symmetric"])
+def test_pair_scores_have_the_gradient_of_inner_products(dim, kind):
+    model, table = make(dim=dim, kind=kind, hidden=(9,))
+    places = torch.randint(50, (2, 400), generator=torch.Generator().manual_seed(1))
+    gradients = []
+    for fast in (True, False):
+        rows = table.read(torch.arange(50))
+        sides = model(rows)
+        products = sides.scaled_source[places[0]] * sides.target[places[1]]
+        scores = sides.pair_scores(*places) if fast else products.sum(dim=1)
+        scores.square().sum().backward()
+        gradients.append(rows.grad)
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("kind", ["asymmetric", "symmetric"])
 @pytest.mark.parametrize("hidden", [(), (9,)])
 def test_scores_start_moderate(kind, hidden):

@@ -103,6 +103,17 @@ def test_interrupted_and_resumed_is_the_same_as_never_interrupted(
     assert resumed.settings == whole.settings
 
 
+def test_the_result_keeps_the_course_of_the_training(graph, method):
+    losses = []
+    fitted = method.fit(graph, Hooks(report=lambda progress: losses.append(progress.loss)))
+    history = fitted.settings["history"]
+    every = method.training.evaluate_every
+    assert history["step"][:2] == [every, 2 * every]
+    assert history["step"][-1] == fitted.settings["steps_done"] == len(losses)
+    assert history["loss"][0] == pytest.approx(np.mean(losses[:every]))
+    assert max(history["validation_auc"]) == fitted.settings["validation_auc"]
+
+
 def test_checkpoints_are_written_on_the_way(graph, method, tmp_path):
     checkpoint = tmp_path / "fit.checkpoint"
     method.fit(graph, Hooks(checkpoint=checkpoint))

@@ -18,11 +18,14 @@ def _contains(values, count, x):
 
 
 @njit(cache=True, parallel=True)
-def fixed_negatives(indptr, indices, set_size, seed):
-    """Draw for every node distinct non-neighbours, itself left out, uniformly.
+def fixed_negatives(indptr, indices, set_size, seed, distinct):
+    """Draw for every node non-neighbours, itself left out, uniformly.
+
+    Args:
+        distinct: draw none twice; a node with fewer than `set_size` has them all, then -1.
 
     Returns:
-        (n, set_size) int32; a node with fewer non-neighbours has them all, then -1.
+        (n, set_size) int32; all -1 for a node without non-neighbours.
     """
     num_nodes = indptr.size - 1
     negatives = np.full((num_nodes, set_size), -1, dtype=np.int32)
@@ -32,7 +35,7 @@ def fixed_negatives(indptr, indices, set_size, seed):
         has_loop = find_edge(indptr, indices, node, node) >= 0
         candidates = num_nodes - degree - (0 if has_loop else 1)
         # Rejection wants at least half of all nodes to be acceptable at the last draw.
-        if candidates - set_size > num_nodes // 2:
+        if candidates - (set_size if distinct else 0) > num_nodes // 2:
             count = 0
             draw = 0
             while count < set_size:
@@ -40,11 +43,16 @@ def fixed_negatives(indptr, indices, set_size, seed):
                 draw += 1
                 if other == node or find_edge(indptr, indices, node, other) >= 0:
                     continue
-                if not _contains(row, count, other):
+                if not (distinct and _contains(row, count, other)):
                     row[count] = other
                     count += 1
-        else:
+        elif distinct:
             _reservoir(indptr, indices, node, num_nodes, seed, row)
+        elif candidates > 0:
+            everyone = np.empty(candidates, dtype=np.int32)
+            _reservoir(indptr, indices, node, num_nodes, seed, everyone)
+            for k in range(set_size):
+                row[k] = everyone[draw_below(seed, node, num_nodes + k, candidates)]
     return negatives
 
 
@@ -65,8 +73,8 @@ def _reservoir(indptr, indices, node, num_nodes, seed, row):
 
 
 @njit(cache=True, parallel=True)
-def draw_negatives(fixed, sources, num_negatives, seed):
-    """Draw from each source's fixed set without replacement.
+def draw_negatives(fixed, sources, num_negatives, seed, distinct):
+    """Draw from each source's fixed set, without replacement if `distinct`.
 
     Returns:
         (p, num_negatives) int32, -1 where the set is too small.
@@ -77,6 +85,10 @@ def draw_negatives(fixed, sources, num_negatives, seed):
         size = row.size
         while size > 0 and row[size - 1] < 0:
             size -= 1
+        if not distinct:
+            for k in range(num_negatives if size > 0 else 0):
+                drawn[i, k] = row[draw_below(seed, i, k, size)]
+            continue
         wanted = min(num_negatives, size)
         chosen = np.empty(wanted, dtype=np.int64)
         # Floyd's sampling: one draw an element, no copy of the set.

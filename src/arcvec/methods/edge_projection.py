@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from arcvec.embeddings import EdgeEmbeddings, ProjectionMixture
@@ -71,8 +73,11 @@ class TrainedMethod(Method):
         generator = torch.Generator().manual_seed(self.seed)
         model = EdgeModel(self.model, self.dim, generator, projections).to(device)
         node_dim = EdgeModel.table_dim(self.model, self.dim)
-        table = NodeTable.random(graph.num_nodes, node_dim, generator)
-        table.values = table.values.to(device)
+        rows = NodeTable.random(graph.num_nodes, node_dim, generator).values.to(device)
+        weights = None
+        if self.model.statistics == "pairs":
+            weights = torch.from_numpy(_pairs_per_node(graph)).to(rows)
+        table = NodeTable(rows, weights)
         return TrainingState(model, table, self.training, describe_fit(name, self, graph))
 
 
@@ -145,7 +150,14 @@ def _provenance(state: TrainingState) -> dict[str, Any]:
         "steps_done": state.step,
         "validation_auc": state.best_auc,
         "norm_std": None if spread is None else spread.item(),
+        "history": state.history.as_dict(),
     }
+
+
+def _pairs_per_node(graph: Graph) -> NDArray[np.float64]:
+    """Return how often a node occurs among all edges and as many random pairs."""
+    degrees: NDArray[np.float64] = (graph.out_degrees + graph.in_degrees).astype(np.float64)
+    return degrees + float(degrees.mean())
 
 
 def _require_edges(graph: Graph) -> None:

@@ -31,10 +31,15 @@ Statistics = list[tuple[Tensor, Tensor]]
 
 
 class NodeTable:
-    """Y: one trainable row per node, read and written by the rows of a batch."""
+    """Y: one trainable row per node, read and written by the rows of a batch.
 
-    def __init__(self, values: Tensor) -> None:
+    Args:
+        weights: (num_nodes,) how much a node counts in the statistics over all nodes; 1 if None.
+    """
+
+    def __init__(self, values: Tensor, weights: Tensor | None = None) -> None:
         self.values = values
+        self.weights = values.new_ones(len(values)) if weights is None else weights
 
     @classmethod
     def random(cls, num_nodes: int, node_dim: int, generator: torch.Generator) -> NodeTable:
@@ -46,9 +51,10 @@ class NodeTable:
         """Return the rows of nodes as a leaf that collects their gradient."""
         return self.values[nodes].requires_grad_()
 
-    def chunks(self) -> Iterator[Tensor]:
-        """Yield all rows, some at a time."""
-        yield from torch.split(self.values, _CHUNK)
+    def chunks(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield all rows with their weights, some at a time."""
+        parts = (torch.split(part, _CHUNK) for part in (self.values, self.weights))
+        yield from zip(*parts, strict=True)
 
 
 class EdgeModel(nn.Module):
@@ -155,12 +161,12 @@ class EdgeModel(nn.Module):
 
     @torch.no_grad()
     def embed(self, table: NodeTable) -> Sides:
-        """Return the two sides of all nodes, normalised over all nodes exactly."""
+        """Return the two sides of all nodes, normalised over all nodes by their weights."""
         statistics: Statistics = []
         for i in range(len(self.norms)):
             statistics.append(self._population_statistics(table, statistics, i))
         parts, norms = [], []
-        for rows in table.chunks():
+        for rows, _ in table.chunks():
             manifold = self.manifold(rows, statistics)
             parts.append(self.sides(manifold, manifold))
             norms.append(manifold.norm(dim=1))
@@ -177,12 +183,12 @@ class EdgeModel(nn.Module):
     def _population_statistics(
         self, table: NodeTable, known: Statistics, norm: int
     ) -> tuple[Tensor, Tensor]:
-        count, total, squares = 0, torch.tensor(0.0), torch.tensor(0.0)
-        for rows in table.chunks():
+        total, squares = torch.tensor(0.0), torch.tensor(0.0)
+        for rows, weights in table.chunks():
             x = self.manifold(rows, known, until_norm=norm).double()
-            count += len(x)
-            total = total + x.sum(dim=0)
-            squares = squares + x.square().sum(dim=0)
-        mean = total / count
-        variance = (squares / count - mean.square()).clamp_min(0)
+            total = total + weights.double() @ x
+            squares = squares + weights.double() @ x.square()
+        weight = table.weights.double().sum()
+        mean = total / weight
+        variance = (squares / weight - mean.square()).clamp_min(0)
         return mean.float(), variance.float()

@@ -34,6 +34,11 @@ class ModelSettings(Settings):
     output_relu: bool = Field(
         False, description="end f with a relu, as the paper's released code does"
     )
+    statistics: Literal["nodes", "pairs"] = Field(
+        "nodes",
+        description="what BatchNorm normalises over in the end: every node once, or as often as it "
+        "occurs among edges and as many non-edges, as in the paper's released code",
+    )
     unit_norm: bool = Field(False, description="keep source and target vectors on the unit sphere")
 
     @model_validator(mode="after")

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from arcvec.kernels.pair_products import pair_product_gradients, pair_products
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +33,11 @@ class Sides:
 
     def pair_scores(self, sources: Tensor, targets: Tensor) -> Tensor:
         """Return g of each pair of positions: (p,)."""
-        products = self.scaled_source.index_select(0, sources) * self.target.index_select(
-            0, targets
-        )
+        source, target = self.scaled_source, self.target
+        if self.mixture is None and source.device.type == "cpu":
+            scores: Tensor = _PairProducts.apply(source, target, sources, targets)  # type: ignore[no-untyped-call]
+            return scores
+        products = source.index_select(0, sources) * target.index_select(0, targets)
         if self.mixture is None:
             return products.sum(dim=-1)
         parts = products.view(len(products), len(self.mixture), -1).sum(dim=-1)  # (p, h)
@@ -53,3 +59,25 @@ class Sides:
             tensor = getattr(self, entry.name)
             if tensor is not None:
                 yield entry.name, tensor
+
+
+class _PairProducts(torch.autograd.Function):
+    """Inner products of rows by a kernel, which copies none of them: several times faster."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, source: Tensor, target: Tensor, sources: Tensor, targets: Tensor
+    ) -> Tensor:
+        ctx.save_for_backward(source, target, sources, targets)
+        arrays = (source.detach().contiguous(), target.detach().contiguous(), sources, targets)
+        return torch.from_numpy(pair_products(*(part.numpy() for part in arrays)))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        source, target, sources, targets = ctx.saved_tensors
+        arrays = (
+            *(gradient.contiguous(), source.detach().contiguous()),
+            *(target.detach().contiguous(), sources, targets),
+        )
+        by_source, by_target = pair_product_gradients(*(part.numpy() for part in arrays))
+        return torch.from_numpy(by_source), torch.from_numpy(by_target), None, None

@@ -123,7 +123,9 @@ class BatchStream:
         seed = derive_seed(self.seed, "batch", *place)
         nobody = np.empty(0, dtype=np.int32)
         if self.settings.kind == "fixed":
-            drawn = draw_negatives(self._fixed, sources, self.settings.per_pair, seed)
+            drawn = draw_negatives(
+                self._fixed, sources, self.settings.per_pair, seed, not self.settings.replacement
+            )
             parts = [sources, targets, drawn.ravel()]
             nodes, (sources_at, targets_at, negatives_at) = self._compact(parts)
             negatives = negatives_at.reshape(drawn.shape)
@@ -190,6 +192,10 @@ class BatchStream:
     def _fixed(self) -> NDArray[np.int32]:
         graph, seed = self.graph, derive_seed(self.seed, "negatives")
         fixed: NDArray[np.int32] = fixed_negatives(
-            graph.indptr, graph.indices, self.settings.set_size, seed
+            graph.indptr,
+            graph.indices,
+            self.settings.set_size,
+            seed,
+            not self.settings.replacement,
         )
         return fixed

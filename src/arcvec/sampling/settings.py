@@ -66,6 +66,11 @@ class NegativeSettings(Settings):
     )
     per_pair: int = Field(5, ge=1, description="negatives per pair (fixed)")
     set_size: int = Field(100, ge=1, description="negatives in the fixed set of a node (fixed)")
+    replacement: bool = Field(
+        False,
+        description="draw the fixed sets, and from them, with replacement, as the paper's released "
+        "code does (fixed)",
+    )
     reversed_weight: float = Field(
         0.3,
         ge=0,

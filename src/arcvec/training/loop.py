@@ -85,13 +85,14 @@ def train(
         loss = objective.loss(sides, batch)
         loss.backward()  # type: ignore[no-untyped-call]
         _require_finite(loss.item(), state.step + 1)
+        state.history.recent_losses.append(loss.item())
         anchors = torch.from_numpy(batch.anchors) if settings.anchor_only else None
         state.apply_gradients(nodes, rows, learning_rate(settings, state.step), anchors)
         state.step, state.place = state.step + 1, batch.next
-        if validation and (
-            state.step % settings.evaluate_every == 0 or state.step == settings.steps
-        ):
-            state.validate(validation)
+        if state.step % settings.evaluate_every == 0 or state.step == settings.steps:
+            if validation:
+                state.validate(validation)
+            state.history.record(state.step, state.last_auc)
         if hooks.report:
             rate = meter.rate(batch.sources.size)
             hooks.report(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -15,6 +17,32 @@ from arcvec.training.checkpoint import load_checkpoint, save_checkpoint
 from arcvec.training.optimisers import Adam, PercentDelta, TensorOptimiser
 from arcvec.training.settings import TrainSettings
 from arcvec.training.validation import Validation
+
+
+@dataclass
+class History:
+    """The course of a training, at every validation or where one would have been.
+
+    Attributes:
+        loss: mean over the steps since the entry before.
+        recent_losses: of the steps since the last entry.
+    """
+
+    step: list[int] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+    validation_auc: list[float | None] = field(default_factory=list)
+    recent_losses: list[float] = field(default_factory=list)
+
+    def record(self, step: int, validation_auc: float | None) -> None:
+        """Add an entry."""
+        self.step.append(step)
+        self.loss.append(fmean(self.recent_losses))
+        self.validation_auc.append(validation_auc)
+        self.recent_losses.clear()
+
+    def as_dict(self) -> dict[str, list[Any]]:
+        """Return the entries by column."""
+        return {"step": self.step, "loss": self.loss, "validation_auc": self.validation_auc}
 
 
 class TrainingState:
@@ -46,6 +74,7 @@ class TrainingState:
         self.best_auc: float | None = None
         self.validations_since_best = 0
         self.best: Sides | None = None
+        self.history = History()
 
     @property
     def device(self) -> torch.device:
@@ -99,6 +128,7 @@ class TrainingState:
             "last_auc": self.last_auc,
             "best_auc": self.best_auc,
             "validations_since_best": self.validations_since_best,
+            "history": asdict(self.history),
         }
         save_checkpoint(path, self._tensors(), {"identity": self.identity, "progress": progress})
 
@@ -124,6 +154,7 @@ class TrainingState:
         self.step, self.place = progress["step"], Place(*progress["place"])
         self.last_auc, self.best_auc = progress["last_auc"], progress["best_auc"]
         self.validations_since_best = progress["validations_since_best"]
+        self.history = History(**progress["history"])
 
     def _tensors(self) -> dict[str, Tensor]:
         tensors = {"table": self.table.values}
