@@ -184,18 +184,22 @@ def test_the_papers_numbers_give_its_last_column(dataset):
 PAPER = [
     {"dataset": "wiki", "method": "shared", "dim": "", "auc": "0.951"},
     {"dataset": "wiki", "method": "rival", "dim": "8", "auc": ""},
-    {"dataset": "wiki", "method": "ours", "dim": "8", "auc": "0.900"},
-    {"dataset": "wiki", "method": "ours", "dim": "16", "auc": "0.996"},
+    {"dataset": "wiki", "method": "theirs", "dim": "8", "auc": "0.900"},
+    {"dataset": "wiki", "method": "theirs", "dim": "16", "auc": "0.996"},
 ]
 
 
 def test_beside_the_paper_by_hand():
-    table = paper_table(RESULTS, PAPER, {})
+    names = {"shared": "shared", "rival": "rival", "ours": "theirs"}
+    table = paper_table(RESULTS, PAPER, names)
+    assert table.header == ("dataset", "method", "8", "16")
     assert [[entry.text for entry in row] for row in table.rows] == [
-        ["wiki", "8", ".951 → .950 (-.001)", "† → .800", ".900 → .910 (+.010)"],
-        ["wiki", "16", ".951 → .950 (-.001)", "", ".996 → .980 (-.016)"],
+        ["wiki", "shared", ".950 (.951, -.001)", ""],
+        ["wiki", "rival", ".800¹ (†)", "- (a)"],
+        ["wiki", "ours", ".910 ± .014 (.900, +.010)", ".980¹ (.996, -.016)"],
     ]
-    rows = [[entry.text for entry in row] for row in agreement_table(RESULTS, PAPER).rows]
+    assert table.notes[-1] == "(a) failed: out of memory"
+    rows = [[entry.text for entry in row] for row in agreement_table(RESULTS, PAPER, names).rows]
     assert rows == [
         ["shared", "-.001", "-.001", "-.001", "1 of 1"],
         ["ours", "-.003", "-.016", "+.010", "1 of 2"],

@@ -16,6 +16,9 @@ class MethodEntry(Settings):
     label: str = Field(min_length=1, description="heading of the column")
     method: str = Field(description="edge-projection, or the name of a baseline")
     group: str = Field("", description="heading above neighbouring columns of one kind")
+    counterpart: str = Field(
+        "", description="the paper's column that it is held against, if not that of its label"
+    )
     preset: str = Field("default", description="named set of settings (edge-projection)")
     settings: dict[str, Any] = Field({}, description="settings that override the preset")
     dims: tuple[int, ...] | None = Field(None, description="instead of the experiment's")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -100,6 +100,14 @@ class Notes:
         lines = ["± standard deviation over seeds"] if self.spread else []
         lines += ["¹ one seed"] if self.one_seed else []
         return [*lines, *(f"({letter}) {problem}" for problem, letter in self.letters.items())]
+
+
+def show_summary(summary: Summary, form: Callable[[float], str], notes: Notes) -> str:
+    """Return the text of an entry, its marks included."""
+    text = "-" if summary.mean is None else form(summary.mean)
+    if summary.spread is not None:
+        text += f" ± {form(summary.spread)}"
+    return text + notes.mark(summary)
 
 
 def _letter(index: int) -> str:

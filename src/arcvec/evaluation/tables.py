@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 from arcvec.evaluation.experiment_file import ComparisonSettings, ExperimentSettings
 from arcvec.evaluation.paper import agreement_table, paper_table, read_paper
 from arcvec.evaluation.results import Result
-from arcvec.evaluation.summary import Notes, Summary, in_order, row_keys, summarise, values_of
+from arcvec.evaluation.summary import (
+    Notes,
+    Summary,
+    in_order,
+    row_keys,
+    show_summary,
+    summarise,
+    values_of,
+)
 from arcvec.evaluation.table_text import Entry, Table, short
 
 _TITLES = {
@@ -38,8 +46,10 @@ def experiment_tables(experiment: ExperimentSettings, results: Sequence[Result])
         return [norms_table(results, paper)]
     tables = [grid_table(experiment, results, "auc")]
     if paper is not None:
-        groups = {entry.label: entry.group for entry in experiment.methods}
-        tables += [paper_table(results, paper, groups), agreement_table(results, paper)]
+        there = {row["method"] for row in paper}
+        names = {entry.label: entry.counterpart or entry.label for entry in experiment.methods}
+        counterparts = {label: name for label, name in names.items() if name in there}
+        tables += [table(results, paper, counterparts) for table in (paper_table, agreement_table)]
     return [*tables, *(grid_table(experiment, results, name) for name in experiment.also)]
 
 
@@ -59,7 +69,10 @@ def grid_table(
     for dataset, dim in row_keys(results):
         summaries = {m: summarise(results, dataset, m, dim, number) for m in methods}
         entries = [
-            Entry(_show(summary, number, notes), bold=_is_best(summary, summaries, number))
+            Entry(
+                show_summary(summary, _form(number), notes),
+                bold=_is_best(summary, summaries, number),
+            )
             for summary in summaries.values()
         ]
         last = [] if compared is None else [Entry(_reduction(summaries, compared))]
@@ -184,14 +197,6 @@ def _reduction(summaries: Mapping[str, Summary], compared: ComparisonSettings) -
     if ours is None or not others:
         return "-"
     return f"{100 * error_reduction(ours, max(others)):.1f} %"
-
-
-def _show(summary: Summary, number: str, notes: Notes) -> str:
-    form = _form(number)
-    text = "-" if summary.mean is None else form(summary.mean)
-    if summary.spread is not None:
-        text += f" ± {form(summary.spread)}"
-    return text + notes.mark(summary)
 
 
 def _form(number: str) -> Callable[[float], str]:
