@@ -7,14 +7,18 @@ these scores are symmetric, so none of them can tell an edge from its reverse.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from arcvec.embeddings import EdgeScorer, Scores
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.methods.method import Method
+
+_OFF_POLE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +88,20 @@ class AdamicAdar(Method):
     """Scores u -> v by the shared neighbours z, each counting 1 / log |N(z)|.
 
     A directed graph has shared neighbours with fewer than two targets, where 1 / log |N(z)| says
-    nothing: they count as if they had two, the most that any node counts.
+    nothing.
     """
+
+    few: Literal["as two", "as they are"] = Field(
+        "as two",
+        description="count neighbours of fewer than two targets as if they had two, or by the "
+        "formula as it stands, kept off its pole: then one target counts more than any number, and "
+        "none a little less than nothing. The paper's numbers are those of the formula",
+    )
 
     def fit(self, graph: Graph) -> EdgeScorer:
         """Return a scorer that keeps the graph."""
-        degrees = np.maximum(graph.out_degrees, 2)
+        literal = self.few == "as they are"
+        degrees = graph.out_degrees + _OFF_POLE if literal else np.maximum(graph.out_degrees, 2)
         return SharedNeighbours(graph, graph.nodes, (1 / np.log(degrees)).astype(np.float32))
 
 
