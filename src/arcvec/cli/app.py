@@ -16,6 +16,7 @@ from arcvec.cli.experiment import experiment
 from arcvec.cli.fit import fit
 from arcvec.cli.flags import Out
 from arcvec.cli.graphs import ingest, split
+from arcvec.cli.plot import plot
 from arcvec.cli.results import evaluate, recommend, score
 from arcvec.console import show_log_as_notes
 
@@ -42,7 +43,7 @@ def demo(*, out: Out = Path("arcvec-demo"), seed: int = 0) -> None:
     run_demo(out, seed)
 
 
-for command in (ingest, split, fit, evaluate, score, recommend, experiment):
+for command in (ingest, split, fit, evaluate, score, recommend, plot, experiment):
     app.command(command)
 
 

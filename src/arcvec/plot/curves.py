@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arcvec.plot.figures import new_figure, save_figure
+from arcvec.plot.figures import COLOURS, new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which the colour-blind tell apart, without their yellow, which white
-# paper swallows; their black is for the highlighted line. Dashes and markers help besides.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 _GREYS = ("0.3", "0.5", "0.65")
 _MARKERS = "sD^vPX<>"
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 2)), (0, (1, 1.5)))
@@ -131,9 +128,9 @@ def _styles(curves: Curves, highlighted: str) -> Styles:
             dashes = _LEVEL_DASHES[i % len(_LEVEL_DASHES)]
             styles[method] = _line(_GREYS[i % len(_GREYS)], dashes, 1.2, None)
         else:
-            dashes = _DASHES[i // len(_COLOURS) % len(_DASHES)]
+            dashes = _DASHES[i // len(COLOURS) % len(_DASHES)]
             styles[method] = _line(
-                _COLOURS[i % len(_COLOURS)], dashes, 1.4, _MARKERS[i % len(_MARKERS)]
+                COLOURS[i % len(COLOURS)], dashes, 1.4, _MARKERS[i % len(_MARKERS)]
             )
     return styles
 

@@ -14,6 +14,7 @@ from arcvec.plot.figures import new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _LABELS = 14
 
@@ -35,7 +36,12 @@ def project(embeddings: EdgeEmbeddings) -> tuple[NDArray[np.float64], NDArray[np
 def draw_spaces(
     embeddings: EdgeEmbeddings, graph: Graph, path: str | Path, *, overwrite: bool = False
 ) -> None:
-    """Write a figure of the source space and the target space, side by side.
+    """Write a figure of the source space and the target space, side by side."""
+    save_figure(spaces_figure(embeddings, graph), [path], overwrite=overwrite)
+
+
+def spaces_figure(embeddings: EdgeEmbeddings, graph: Graph) -> Figure:
+    """Return a figure of the source space and the target space, side by side.
 
     Colour tells the degree on that side; the nodes of highest degree carry their names. Two nodes
     that point the same way across the panels are likely joined by an edge.
@@ -52,7 +58,7 @@ def draw_spaces(
     figure.draw_without_rendering()  # settles where points lie, which the labels need
     for axes, points, degree in zip(panels, spaces, degrees, strict=True):
         _label(axes, points, degree, embeddings)
-    save_figure(figure, [path], overwrite=overwrite)
+    return figure
 
 
 def _scatter(axes: Axes, points: NDArray[np.float64], degree: NDArray[np.int64]) -> Any:
@@ -69,6 +75,7 @@ def _scatter(axes: Axes, points: NDArray[np.float64], degree: NDArray[np.int64])
         norm="log",
         alpha=0.75,
         linewidths=0,
+        rasterized=len(points) > 2000,
     )
 
 

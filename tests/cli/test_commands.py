@@ -1,0 +1,141 @@
+"""The command line as users meet it, on real files."""
+
+import json
+import re
+
+import duckdb
+import numpy as np
+import pytest
+
+from arcvec.cli.fit import Preset
+from arcvec.cli.plot import Kind
+from arcvec.cli.results import Baseline
+from arcvec.embeddings import EdgeEmbeddings
+from arcvec.graph.files import save_graph
+from arcvec.graph.graph import Graph
+from arcvec.methods.baselines import BASELINES
+from arcvec.methods.presets import PRESETS
+from arcvec.plot.kinds import Kind as FigureKind
+from tests.cli.commands import QUICK
+
+
+def test_from_edge_list_to_recommendation(run, edges, tmp_path):
+    graph, split, result = (tmp_path / name for name in ("graph", "split", "result"))
+    assert re.search(r"60 nodes, \d+ edges, directed", run("ingest", edges, "-o", graph))
+    assert "test edges" in run("split", graph, "-o", split, "--seed", "1")
+    assert "60 nodes, dim 8, 20 steps" in run("fit", split, "-o", result, *QUICK)
+    table = run("evaluate", result, "--split", split, "--method", "degree-product")
+    assert "degree-product" in table
+    report = json.loads(run("evaluate", result, "--split", split, "--json"))
+    assert 0 <= report["auc"] <= 1
+    assert {"auc_random", "auc_reversed", "average_precision", "mrr", "hits@10"} <= set(report)
+    rows = run("recommend", result, "--node", "p3", "-k", "4", "--exclude", graph).splitlines()
+    assert rows[0] == "node,rank,target,score"
+    assert [row.split(",")[:2] for row in rows[1:]] == [["p3", str(i)] for i in range(1, 5)]
+    known = {line.split(",")[1] for line in edges.read_text().split() if line.startswith("p3,")}
+    assert not known & {row.split(",")[2] for row in rows[1:]}
+
+
+def test_fit_reads_raw_files_and_only_the_train_part_of_a_split(run, edges, tmp_path):
+    run("fit", edges, "-o", tmp_path / "raw", *QUICK)
+    run("split", edges, "-o", tmp_path / "split")
+    run("fit", tmp_path / "split", "-o", tmp_path / "trained", *QUICK)
+    raw, trained = (EdgeEmbeddings.load(tmp_path / name) for name in ("raw", "trained"))
+    assert raw.settings["graph_fingerprint"] != trained.settings["graph_fingerprint"]
+    assert list(raw.nodes) == list(trained.nodes)
+
+
+def test_undirected_files(run, edges, tmp_path):
+    assert "undirected" in run("ingest", edges, "--undirected", "-o", tmp_path / "graph")
+    run("fit", edges, "--undirected", "-o", tmp_path / "result", *QUICK)
+    assert not EdgeEmbeddings.load(tmp_path / "result").directed
+
+
+def test_score_keeps_the_order_of_the_pairs(run, edges, tmp_path):
+    run("fit", edges, "-o", tmp_path / "result", *QUICK)
+    (tmp_path / "pairs.csv").write_text("source,target\np9,p3\np3,p9\np9,p3\n")
+    rows = run("score", tmp_path / "result", tmp_path / "pairs.csv").splitlines()
+    assert rows[0] == "source,target,score"
+    assert [row.rsplit(",", 1)[0] for row in rows[1:]] == ["p9,p3", "p3,p9", "p9,p3"]
+    embeddings = EdgeEmbeddings.load(tmp_path / "result")
+    expected = embeddings.score(*embeddings.nodes.ids(["p9", "p3"]).reshape(2, 1))
+    assert float(rows[1].rsplit(",", 1)[1]) == pytest.approx(expected[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+def test_recommendations_for_all_into_a_file(run, edges, tmp_path, suffix):
+    run("fit", edges, "-o", tmp_path / "result", *QUICK)
+    out = tmp_path / f"recommendations{suffix}"
+    run("recommend", tmp_path / "result", "--all", "-k", "3", "--direction", "sources", "-o", out)
+    rows = duckdb.sql(f"SELECT * FROM '{out}'")
+    assert rows.columns == ["node", "rank", "source", "score"]
+    assert len(rows.fetchall()) == 180
+    assert not list(tmp_path.glob(".*")), "something was left behind"
+
+
+def test_settings_come_from_preset_then_file_then_flags(run, edges, tmp_path):
+    config = tmp_path / "settings.toml"
+    config.write_text("dim = 4\n[walks]\nwindow = 5\nwalk_length = 30\n[training]\nsteps = 3\n")
+    run(
+        *("fit", edges, "-o", tmp_path / "result", "--preset", "paper", "--config", config),
+        *("--walks.window", "4", "--quiet"),
+    )
+    result = EdgeEmbeddings.load(tmp_path / "result").settings
+    assert result["settings"]["dim"] == 4
+    assert result["settings"]["walks"]["window"] == 4
+    assert result["settings"]["walks"]["walk_length"] == 30
+    assert result["settings"]["training"]["optimiser"] == "percent-delta"
+    # The settings of a result are a settings file too.
+    run("fit", edges, "-o", tmp_path / "again", "--config", tmp_path / "result/settings.json")
+    again = EdgeEmbeddings.load(tmp_path / "again")
+    assert again.settings == result
+    first = (tmp_path / "result/source.npy").read_bytes()
+    assert (tmp_path / "again/source.npy").read_bytes() == first
+
+
+def test_float16_result(run, edges, tmp_path):
+    run("fit", edges, "-o", tmp_path / "result", "--float16", *QUICK)
+    assert EdgeEmbeddings.load(tmp_path / "result").source.dtype == np.float16
+
+
+def test_shallow_model_by_flag(run, edges, tmp_path):
+    run("fit", edges, "-o", tmp_path / "result", *QUICK, "--model.empty-hidden")
+    assert EdgeEmbeddings.load(tmp_path / "result").settings["settings"]["model"]["hidden"] == []
+
+
+def test_names_with_line_breaks_survive_tables(run, tmp_path):
+    names = ["a\rb", 'q"u,o', "two\nlines", "plain"]
+    graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], nodes=names)
+    save_graph(graph, tmp_path / "graph")
+    run("fit", tmp_path / "graph", "-o", tmp_path / "result", *QUICK)
+    for suffix in (".csv", ".parquet"):
+        out = tmp_path / f"all{suffix}"
+        run("recommend", tmp_path / "result", "--all", "-k", "3", "-o", out)
+        rows = duckdb.sql(f"SELECT node, target FROM '{out}'").fetchall()
+        assert {name for row in rows for name in row} == set(names)
+
+
+def test_evaluating_a_result_of_another_graph_says_so(run, edges, tmp_path):
+    run("fit", edges, "-o", tmp_path / "result", *QUICK)
+    run("split", edges, "-o", tmp_path / "split")
+    report = json.loads(
+        run("evaluate", tmp_path / "result", "--split", tmp_path / "split", "--json")
+    )
+    assert report["fitted_on_train"] is False
+
+
+def test_choices_of_flags_are_all_there_is():
+    assert set(Baseline.__args__) == set(BASELINES)
+    assert set(Preset.__args__) == set(PRESETS)
+    assert Kind == FigureKind
+
+
+def test_python_api_of_the_readme(tmp_path):
+    import arcvec
+
+    assert isinstance(arcvec.Graph.from_edges([0], [1]), Graph)
+    assert "EdgeProjection" in dir(arcvec)
+    for name in arcvec.__all__:
+        assert getattr(arcvec, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        arcvec.nothing  # noqa: B018

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from arcvec.embeddings import EdgeEmbeddings
+from arcvec.graph.graph import Graph
+from arcvec.graph.names import NodeNames
+from arcvec.plot.kinds import choose_kind, draw_result
+
+GRAPH = Graph.from_edges([0, 1, 2], [1, 2, 0])
+
+
+def result(side=2, *, unit_norm=False, dtype=np.float32):
+    vectors = np.random.default_rng(0).normal(size=(2, 3, side))
+    if unit_norm:
+        vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return EdgeEmbeddings(*vectors.astype(dtype), NodeNames.numbered(3))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_the_kind_follows_from_the_vectors(dtype):
+    assert choose_kind(result(unit_norm=True, dtype=dtype)) == "circle"
+    assert choose_kind(result(dtype=dtype)) == "colours"
+    assert choose_kind(result(16, unit_norm=True, dtype=dtype)) == "spaces"
+
+
+def test_equal_figures_have_equal_bytes(tmp_path):
+    for suffix in ("png", "svg", "pdf"):
+        paths = [tmp_path / f"{name}.{suffix}" for name in ("one", "two")]
+        for path in paths:
+            draw_result(result(), [path], graph=GRAPH)
+        first, second = (path.read_bytes() for path in paths)
+        assert first
+        assert first == second
+
+
+def test_measures_come_with_the_figures_of_two_numbers(tmp_path):
+    assert draw_result(result(), [tmp_path / "a.png"], graph=GRAPH) is not None
+    assert draw_result(result(16), [tmp_path / "b.png"], graph=GRAPH) is None
+
+
+def test_no_figure_without_its_graph(tmp_path):
+    with pytest.raises(ValueError, match="expected a graph, got none"):
+        draw_result(result(), [tmp_path / "a.png"])
+    with pytest.raises(KeyError, match="unknown node 'x'"):
+        draw_result(result(), [tmp_path / "a.png"], graph=GRAPH, nodes=["x"])
+    with pytest.raises(ValueError, match=r"expected a name ending in \.png, \.svg, \.pdf"):
+        draw_result(result(), [tmp_path / "a.gif"], graph=GRAPH)
+    assert not list(tmp_path.iterdir())
