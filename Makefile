@@ -3,7 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+# Where the published splits are, as in the tests and experiments.
+SPLITS := $(or $(ARCVEC_DATA),../shared/data)/splits
+
+.PHONY: demo test lint bench figures clean
 
 demo: $(VENV)/.installed
 	$(BIN)/arcvec demo
@@ -18,6 +21,19 @@ lint: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/ingest.py
+
+# The paper's two figures, fitted on train edges alone. On the circle, scores lie in [-1, 1], and the
+# paper's five negatives a pair would press every source to one pole and every target to the other.
+# The PPI has one negative a pair, so that 90 degrees is where pairs begin to outnumber negatives;
+# the default objective spends its two numbers on the degrees.
+figures: $(VENV)/.installed
+	$(BIN)/arcvec fit $(SPLITS)/soc-facebook -o build/ego-facebook --overwrite --dim 4 --model.unit-norm
+	$(BIN)/arcvec plot build/ego-facebook --graph $(SPLITS)/soc-facebook --overwrite \
+		-o docs/figures/ego-facebook.png -o docs/figures/ego-facebook.svg
+	$(BIN)/arcvec fit $(SPLITS)/ppi -o build/ppi --overwrite --dim 4 \
+		--walks.window 2 --negatives.kind fixed --negatives.per-pair 1
+	$(BIN)/arcvec plot build/ppi --graph $(SPLITS)/ppi --overwrite \
+		-o docs/figures/ppi.png -o docs/figures/ppi.svg
 
 clean:
 	rm -rf $(VENV) arcvec-demo
