@@ -19,7 +19,7 @@ from arcvec.storage import require_writable
 if TYPE_CHECKING:
     from arcvec.embeddings import EdgeEmbeddings
 
-Preset = Literal["default", "paper"]
+Preset = Literal["default", "paper", "released-code"]
 
 
 def fit(

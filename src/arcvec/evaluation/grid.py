@@ -159,7 +159,7 @@ def _method_class(entry: MethodEntry) -> type[Method]:
 
 
 def _build_method(entry: MethodEntry, *overrides: dict[str, Any]) -> Method:
-    presets = PRESETS if entry.method == "edge-projection" else {"default": {}}
+    presets = PRESETS if entry.method == "edge-projection" else {"default": ()}
     if entry.preset not in presets:
         raise ValueError(
             f'method "{entry.label}": expected a preset among {", ".join(presets)}, '
@@ -167,7 +167,7 @@ def _build_method(entry: MethodEntry, *overrides: dict[str, Any]) -> Method:
         )
     try:
         return merge_settings(
-            _method_class(entry), presets[entry.preset], entry.settings, *overrides
+            _method_class(entry), *presets[entry.preset], entry.settings, *overrides
         )
     except ValueError as error:
         raise ValueError(f'method "{entry.label}": {error}') from None

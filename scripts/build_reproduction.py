@@ -1,0 +1,90 @@
+"""Build docs/reproduction.md from the committed result files; no number in it is typed by hand.
+
+    python scripts/build_reproduction.py            # or: make reproduction
+
+The words are those of docs/reproduction.template.md. In it, {{table1: AUC beside the paper's}} is
+replaced by that table of experiments/table1.toml, and {{table1: auc, ppi, asymmetric deep, 32}} by
+the mean of one number over seeds. Results lie in results/, as `arcvec experiment` wrote them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from arcvec.evaluation.experiment_file import ExperimentSettings, read_experiment
+from arcvec.evaluation.results import NUMBERS, Result, read_results
+from arcvec.evaluation.summary import summarise
+from arcvec.evaluation.table_text import Table, short, to_markdown
+from arcvec.evaluation.tables import auc_curves, experiment_tables
+from arcvec.plot.curves import draw_curves
+from arcvec.storage import new_file
+
+ROOT = Path(__file__).parent.parent
+TEMPLATE = ROOT / "docs/reproduction.template.md"
+OUT = ROOT / "docs/reproduction.md"
+
+# Tables 2 and 3 look at the runs of Table 1 from another side.
+SAME_RUNS = {"table2": "table1", "table3": "table1"}
+
+
+def main() -> None:
+    """Write the report and the curves that it shows."""
+    with new_file(OUT, overwrite=True) as partial:
+        partial.write_text(build_report(TEMPLATE.read_text(encoding="utf-8")), encoding="utf-8")
+    experiment, results = load("sensitivity")
+    draw_curves(
+        auc_curves(results),
+        [ROOT / f"docs/figures/sensitivity.{suffix}" for suffix in ("png", "svg")],
+        title=experiment.title,
+        highlighted=experiment.comparison.ours if experiment.comparison else "",
+        overwrite=True,
+    )
+    print(OUT)
+
+
+def build_report(template: str) -> str:
+    """Return the template with every {{...}} replaced."""
+    return re.sub(r"\{\{(\w+): (.+?)\}\}", lambda match: fill(*match.groups()), template)
+
+
+def fill(name: str, wanted: str) -> str:
+    """Return a table of an experiment by its title, or one of its numbers."""
+    _, results = load(name)
+    number, *where = wanted.split(", ")
+    if number in NUMBERS:
+        return one_number(results, number, where)
+    tables = {table.title: table for table in tables_of(name)}
+    if wanted not in tables:
+        raise ValueError(f'{name}: no table "{wanted}"; there are {", ".join(tables)}')
+    return to_markdown(tables[wanted])
+
+
+def one_number(results: Sequence[Result], number: str, where: Sequence[str]) -> str:
+    """Return the mean over seeds at a place: dataset, method and, if it has one, dim."""
+    dataset, method, *dim = where
+    mean = summarise(results, dataset, method, int(dim[0]) if dim else None, number).mean
+    if mean is None:
+        raise ValueError(f"no finished run of {', '.join(where)}")
+    return short(mean) if mean <= 1 else f"{mean:,.0f}"
+
+
+@cache
+def load(name: str) -> tuple[ExperimentSettings, list[Result]]:
+    """Return an experiment and its finished runs."""
+    experiment = read_experiment(ROOT / f"experiments/{name}.toml")
+    labels = {entry.label for entry in experiment.methods}
+    results = read_results(ROOT / f"results/{SAME_RUNS.get(name, name)}.csv")
+    return experiment, [result for result in results if result.method in labels]
+
+
+@cache
+def tables_of(name: str) -> list[Table]:
+    """Return the tables of an experiment."""
+    return experiment_tables(*load(name))
+
+
+if __name__ == "__main__":
+    main()
