@@ -18,7 +18,7 @@ def test_four_panels(circle_plane):
         "(a) source space, ticks: out-degree",
         "(b) target space, ticks: in-degree",
         "(c) both spaces, bands: number of nodes",
-        "(d) selected targets (stars) and their edges",
+        "(d) selected targets and their edges (how many)",
     ]
     assert all(axes.get_aspect() == 1 for axes in panels)
 

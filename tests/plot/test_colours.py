@@ -5,6 +5,7 @@ from matplotlib.patches import Wedge
 from arcvec.graph.graph import Graph
 from arcvec.plot.colour_plane import colours_by_place, to_rgb
 from arcvec.plot.colours import colours_figure, mean_of_targets
+from arcvec.plot.plane import Plane
 from tests.plot.test_circle import segments
 
 # What someone without green cones sees, in linear RGB (Machado and others, 2009).
@@ -79,3 +80,13 @@ def test_edges_and_cones_of_the_selected_targets(free_plane):
         inside = np.stack([np.cos(turns), np.sin(turns)], axis=1)
         assert (inside @ free_plane.target[target] > 0).all()
         assert cone.theta2 - cone.theta1 == pytest.approx(180)
+
+
+def test_a_node_far_out_does_not_shrink_the_others(free_plane):
+    source = np.concatenate([np.tile(free_plane.source, (40, 1)), [[1e3, 0]]])
+    graph = Graph.from_edges([0], [1], nodes=len(source))
+    axes = colours_figure(Plane(source, source, graph)).axes[0]
+    assert axes.get_xlim()[1] < 10
+    assert "1 node beyond the rim" in [text.get_text() for text in axes.texts]
+    panels = colours_figure(free_plane).axes
+    assert not any("beyond" in text.get_text() for axes in panels for text in axes.texts)
