@@ -22,10 +22,10 @@ lint: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/ingest.py
 
-# The paper's two figures, fitted on train edges alone. On the circle, scores lie in [-1, 1], and the
-# paper's five negatives a pair would press every source to one pole and every target to the other.
-# The PPI has one negative a pair, so that 90 degrees is where pairs begin to outnumber negatives;
-# the default objective spends its two numbers on the degrees.
+# The paper's two figures, fitted on train edges alone. On the circle scores lie in [-1, 1]; there the
+# paper's five negatives a pair press all sources towards one pole and all targets to the other. PPI
+# has one negative a pair, so that 90 degrees is where pairs begin to outnumber negatives; the
+# default objective would spend its two numbers a side on degrees.
 figures: $(VENV)/.installed
 	$(BIN)/arcvec fit $(SPLITS)/soc-facebook -o build/ego-facebook --overwrite --dim 4 --model.unit-norm
 	$(BIN)/arcvec plot build/ego-facebook --graph $(SPLITS)/soc-facebook --overwrite \

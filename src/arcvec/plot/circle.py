@@ -42,7 +42,7 @@ def circle_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
         f"(a) source space, ticks: {'out-' if directed else ''}degree",
         f"(b) target space, ticks: {'in-' if directed else ''}degree",
         "(c) both spaces, bands: number of nodes",
-        "(d) selected targets (stars) and their edges",
+        "(d) selected targets and their edges (how many)",
     )
     with_ticks = 1.1 + LONGEST_TICK
     figure, panels = four_panels(titles, (with_ticks, with_ticks, 1.4, 1.4))

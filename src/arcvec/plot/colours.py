@@ -35,7 +35,7 @@ def colours_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
         "(a) source space, mean colour of each node's targets",
         "(b) target space, coloured by place",
         "(c) both spaces (dots: source, triangles: target)",
-        "(d) selected targets (stars), edges, 90° cones",
+        "(d) selected targets, edges (how many), 90° cones",
     )
     chosen = choose_targets(plane, 2) if selected is None else selected
     shown = (
@@ -45,8 +45,9 @@ def colours_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
         [plane.source, plane.target[chosen]],
     )
     figure, panels = four_panels(titles, [_limit(points) for points in shown])
-    for axes in panels:
+    for axes, points in zip(panels, shown, strict=True):
         _draw_axes(axes)
+        _tell_how_many_are_beyond(axes, points)
     places = colours_by_place(plane.target)
     source_colours, target_colours = to_rgb(mean_of_targets(plane.graph, places)), to_rgb(places)
     for axes in (panels[0], panels[2]):
@@ -70,7 +71,20 @@ def mean_of_targets(graph: Graph, values: Colours) -> Colours:
 
 
 def _limit(points: Sequence[Points]) -> float:
-    return 1.08 * max(float(np.abs(side).max(initial=1e-9)) for side in points)
+    """Return the half width of a panel that shows points, but for a few that lie far out."""
+    reaches = [np.abs(side).max(axis=1, initial=1e-9) for side in points if len(side)]
+    limits = [
+        min(reach.max(), 1.5 * np.quantile(reach, 0.999, method="higher")) for reach in reaches
+    ]
+    return 1.08 * float(max(limits))
+
+
+def _tell_how_many_are_beyond(axes: Axes, points: Sequence[Points]) -> None:
+    limit = axes.get_xlim()[1]
+    count = sum(int((np.abs(side).max(axis=1, initial=0) > limit).sum()) for side in points)
+    if count:
+        words = f"{count:,} {'node' if count == 1 else 'nodes'} beyond the rim"
+        axes.text(0.02, 0.02, words, transform=axes.transAxes, fontsize=10, color="0.3")
 
 
 def _draw_axes(axes: Axes) -> None:

@@ -45,7 +45,7 @@ def scatter(axes: Axes, points: Points, colour: Any, **style: Any) -> Any:
 
 
 def draw_edges(axes: Axes, plane: Plane, target: int, colour: str) -> None:
-    """Draw a target with its name, and all its edges to the source space."""
+    """Draw a target with its name and number of edges, and these edges to the source space."""
     from matplotlib.collections import LineCollection
 
     place, ends = plane.target[target], plane.source[plane.sources_of(target)]
@@ -56,10 +56,9 @@ def draw_edges(axes: Axes, plane: Plane, target: int, colour: str) -> None:
     scatter(axes, ends, colour, s=14, alpha=0.9, zorder=4)
     star = {"marker": "*", "s": 260, "edgecolors": "white", "linewidths": 0.8, "alpha": 1}
     scatter(axes, place[None], colour, zorder=6, rasterized=False, **star)
-    edges = "1 edge" if len(ends) == 1 else f"{len(ends):,} edges"
     # Away from the origin: there are fewer edges.
     offset = 14 * place / max(float(np.linalg.norm(place)), 1e-12)
-    write_beside(axes, place, colour, f"{plane.graph.nodes[target][:30]}\n{edges}", offset)
+    write_beside(axes, place, colour, f"{plane.graph.nodes[target][:30]} ({len(ends):,})", offset)
 
 
 def write_beside(

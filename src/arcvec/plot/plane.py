@@ -92,15 +92,17 @@ def graph_over(graph: Graph, nodes: NodeNames) -> Graph:
 def choose_targets(plane: Plane, count: int) -> NodeIds:
     """Return targets to show the edges of: spread over the directions, well connected, no hubs.
 
-    The directions of all but the outermost targets are cut into `count` equal sectors; from each
-    comes the node of highest in-degree up to the 95th percentile. Empty sectors give none.
+    The directions of all but the outermost targets are cut into `count` equal sectors; from the
+    middle half of each, or from all of it if that is empty, comes the node of highest in-degree up
+    to the 95th percentile. Empty sectors give none.
     """
     degrees = plane.graph.in_degrees
     angles = angles_from_mean(plane.target)
     first, last = np.percentile(angles, [5, 95])
-    sectors = np.floor((angles - first) / max(last - first, 1e-12) * count)
+    places = (angles - first) / max(last - first, 1e-12) * count
+    sectors, off_middle = np.floor(places), np.abs(places % 1 - 0.5) > 0.25
     eligible = (degrees > 0) & (degrees <= np.percentile(degrees[degrees > 0], 95))
-    by_degree = np.argsort(-degrees, kind="stable")
-    by_degree = by_degree[eligible[by_degree]]
-    found = (by_degree[sectors[by_degree] == sector][:1] for sector in range(count))
+    best_first = np.lexsort((-degrees, off_middle))
+    best_first = best_first[eligible[best_first]]
+    found = (best_first[sectors[best_first] == sector][:1] for sector in range(count))
     return np.concatenate(list(found))
