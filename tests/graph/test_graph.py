@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arcvec.graph.graph import Graph
+from arcvec.graph.names import NodeNames
 
 
 def edge_list(graph):
@@ -66,6 +67,14 @@ def test_transposed(directed_cycle, two_cliques):
     assert two_cliques.transposed is two_cliques
     weighted = Graph.from_edges([0, 1], [1, 2], weights=[1, 2]).transposed
     assert (edge_list(weighted), weighted.weights.tolist()) == ([(1, 0), (2, 1)], [1, 2])
+
+
+def test_over_other_nodes_keeps_names_and_weights():
+    graph = Graph.from_edges([0, 1, 2], [1, 2, 0], nodes=["c", "a", "x"], weights=[2.0, 3.0, 4.0])
+    over = graph.over(NodeNames.from_strings("abc"))
+    assert [ends.tolist() for ends in over.edges()] == [[2], [0]]
+    assert over.edge_weights().tolist() == [2.0]
+    assert graph.over(graph.nodes) is graph
 
 
 def test_subgraph_renumbers(path_graph):

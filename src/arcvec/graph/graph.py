@@ -151,13 +151,25 @@ class Graph:
         """Return the graph of the kept nodes, in that order, and the edges among them."""
         new_ids = np.full(self.num_nodes, -1, dtype=np.int64)
         new_ids[kept] = np.arange(len(kept))
-        sources, targets = self.edges()
+        return self._renumbered(new_ids, self.nodes.at(np.asarray(kept)))
+
+    def over(self, nodes: NodeNames) -> Graph:
+        """Return the graph over these nodes, matched by name; others and their edges are lost."""
+        if np.array_equal(self.nodes.text, nodes.text):
+            return self
+        new_id = {name: i for i, name in enumerate(nodes)}
+        new_ids = np.array([new_id.get(name, -1) for name in self.nodes], dtype=np.int64)
+        return self._renumbered(new_ids, nodes)
+
+    def _renumbered(self, new_ids: NDArray[np.int64], nodes: Any) -> Graph:
+        """Return the graph over `nodes`, given the new id of every node, -1 for none."""
+        sources, targets = (new_ids[ends] for ends in self.edges())
         weights = self.edge_weights()
-        inside = (new_ids[sources] >= 0) & (new_ids[targets] >= 0)
+        inside = (sources >= 0) & (targets >= 0)
         return Graph.from_edges(
-            new_ids[sources[inside]],
-            new_ids[targets[inside]],
-            nodes=self.nodes.at(np.asarray(kept)),
+            sources[inside],
+            targets[inside],
+            nodes=nodes,
             directed=self.directed,
             weights=None if weights is None else weights[inside],
         )

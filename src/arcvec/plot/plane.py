@@ -72,21 +72,15 @@ def unit_norms(vectors: NDArray[np.floating]) -> bool:
 
 def graph_over(graph: Graph, nodes: NodeNames) -> Graph:
     """Return the edges of `graph` among the nodes in `nodes`, with the ids they have there."""
-    if np.array_equal(graph.nodes.text, nodes.text):
-        return graph
-    new_id = {name: i for i, name in enumerate(nodes)}
-    new_ids = np.array([new_id.get(name, -1) for name in graph.nodes], dtype=np.int64)
-    unknown = int((new_ids < 0).sum())
-    if unknown == len(new_ids):
+    unknown = len(set(graph.nodes) - set(nodes))
+    if unknown == graph.num_nodes:
         raise ValueError(
-            f"expected the graph of the result, got one of {len(new_ids):,} nodes none of which "
+            f"expected the graph of the result, got one of {unknown:,} nodes none of which "
             f"is among the {len(nodes):,} of the result"
         )
     if unknown:
         logger.info("%d nodes of the graph are not in the result and left out", unknown)
-    sources, targets = (new_ids[ends] for ends in graph.edges())
-    inside = (sources >= 0) & (targets >= 0)
-    return Graph.from_edges(sources[inside], targets[inside], nodes=nodes, directed=graph.directed)
+    return graph.over(nodes)
 
 
 def choose_targets(plane: Plane, count: int) -> NodeIds:

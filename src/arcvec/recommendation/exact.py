@@ -140,15 +140,5 @@ def _known_edges(exclude: Graph | None, nodes: NodeNames, direction: Direction) 
     """Return a graph over `nodes` whose rows hold what each node shall not be offered."""
     if exclude is None:
         return Graph.from_edges([], [], nodes=nodes)
-    if not np.array_equal(exclude.nodes.text, nodes.text):
-        exclude = _renumbered(exclude, nodes)
+    exclude = exclude.over(nodes)
     return exclude if direction == "targets" else exclude.transposed
-
-
-def _renumbered(graph: Graph, nodes: NodeNames) -> Graph:
-    """Return the edges of `graph` among the nodes in `nodes`, with the ids they have there."""
-    new_id = {name: i for i, name in enumerate(nodes)}
-    new_ids = np.array([new_id.get(name, -1) for name in graph.nodes], dtype=np.int64)
-    sources, targets = (new_ids[ends] for ends in graph.edges())
-    inside = (sources >= 0) & (targets >= 0)
-    return Graph.from_edges(sources[inside], targets[inside], nodes=nodes, directed=graph.directed)
