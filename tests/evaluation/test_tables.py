@@ -28,6 +28,7 @@ from arcvec.evaluation.table_text import (
     to_markdown,
 )
 from arcvec.evaluation.tables import (
+    ablation_table,
     auc_curves,
     auc_ratios,
     error_reduction,
@@ -204,6 +205,24 @@ def test_beside_the_paper_by_hand():
         ["shared", "-.001", "-.001", "-.001", "1 of 1"],
         ["ours", "-.003", "-.016", "+.010", "1 of 2"],
     ]
+
+
+def test_ablation_by_hand():
+    results = [
+        result("wiki", "all", 8, 0, auc=0.9, fit_seconds=3.0),
+        result("wiki", "less", 8, 0, auc=0.875, fit_seconds=2.0),
+        result("ppi", "all", 8, 0, auc=0.8, fit_seconds=1.0),
+        result("ppi", "less", 8, 0, "failed", "too slow"),
+    ]
+    table = ablation_table(results)
+    assert table.header == ("method", "wiki", "ppi")
+    assert [[entry.text for entry in row] for row in table.rows] == [
+        ["all", ".900¹", ".800¹"],
+        ["less", ".875¹ (-.025)", "- (a)"],
+    ]
+    assert table.notes[0] == "in brackets: difference to all"
+    seconds = ablation_table(results, "fit_seconds").rows[1][1].text
+    assert seconds == "2.0¹"
 
 
 def test_generalisation_by_hand():

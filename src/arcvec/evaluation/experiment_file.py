@@ -50,8 +50,10 @@ class ExperimentSettings(Settings):
 
     name: str = Field(min_length=1)
     title: str = Field(min_length=1)
-    kind: Literal["auc", "generalisation", "norms"] = Field(
-        "auc", description="the table: AUC by dim, test over train AUC, or the spread of norms"
+    kind: Literal["auc", "ablation", "generalisation", "norms"] = Field(
+        "auc",
+        description="the table: AUC by dim, AUC of each method against the first, test over train "
+        "AUC, or the spread of norms",
     )
     datasets: tuple[str, ...] = Field(min_length=1, description="names of split folders")
     data: Path | None = Field(None, description="folder of the split folders")

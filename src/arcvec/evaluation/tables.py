@@ -19,12 +19,13 @@ from arcvec.evaluation.summary import (
     summarise,
     values_of,
 )
-from arcvec.evaluation.table_text import Entry, Table, short
+from arcvec.evaluation.table_text import Entry, Table, short, signed
 
 _TITLES = {
     "auc": "AUC on test edges",
     "auc_random": "AUC against random negatives alone",
     "auc_reversed": "AUC against reversed one-way edges alone",
+    "train_auc": "AUC on the edges trained on",
     "average_precision": "Average precision",
     "mrr": "Mean reciprocal rank of test edges among all nodes",
     "fit_seconds": "Seconds of one fit",
@@ -44,6 +45,8 @@ def experiment_tables(experiment: ExperimentSettings, results: Sequence[Result])
         return [generalisation_table(results, experiment.comparison, paper)]
     if experiment.kind == "norms":
         return [norms_table(results, paper)]
+    if experiment.kind == "ablation":
+        return [ablation_table(results, number) for number in ("auc", *experiment.also)]
     tables = [grid_table(experiment, results, "auc")]
     if paper is not None:
         there = {row["method"] for row in paper}
@@ -88,6 +91,32 @@ def grid_table(
         ),
         rows=tuple(rows),
         notes=(*notes.lines(), *_explain(compared)),
+    )
+
+
+def ablation_table(results: Sequence[Result], number: str = "auc") -> Table:
+    """Return methods down and datasets across; all but the first with what they differ from it."""
+    notes = Notes()
+    places = row_keys(results)
+    one_dim = len({dim for _, dim in places}) == 1
+    rows = []
+    for i, method in enumerate(in_order(result.method for result in results)):
+        entries = []
+        for dataset, dim in places:
+            ours = summarise(results, dataset, method, dim, number)
+            first = summarise(results, dataset, results[0].method, dim, number)
+            text = show_summary(ours, _form(number), notes)
+            if i > 0 and number not in _AMOUNTS and None not in (ours.mean, first.mean):
+                text += f" ({signed((ours.mean or 0) - (first.mean or 0))})"
+            entries.append(Entry(text))
+        rows.append((Entry(method), *entries))
+    return Table(
+        title=_TITLES.get(number, number),
+        header=("method", *(d if one_dim else f"{d}, {dim}" for d, dim in places)),
+        rows=tuple(rows),
+        notes=(f"in brackets: difference to {results[0].method}", *notes.lines())
+        if number not in _AMOUNTS
+        else tuple(notes.lines()),
     )
 
 
