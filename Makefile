@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Where the published splits are, as in the tests and experiments.
 SPLITS := $(or $(ARCVEC_DATA),../shared/data)/splits
 
-.PHONY: demo test lint bench figures clean
+.PHONY: demo test lint bench reproduction figures clean
 
 demo: $(VENV)/.installed
 	$(BIN)/arcvec demo
@@ -35,8 +35,12 @@ figures: $(VENV)/.installed
 	$(BIN)/arcvec plot build/ppi --graph $(SPLITS)/ppi --overwrite \
 		-o docs/figures/ppi.png -o docs/figures/ppi.svg
 
+# docs/reproduction.md from the result files in results/.
+reproduction: $(VENV)/.installed
+	$(BIN)/python scripts/build_reproduction.py
+
 clean:
-	rm -rf $(VENV) arcvec-demo
+	rm -rf $(VENV) arcvec-demo build out
 	find src -name __pycache__ -prune -exec rm -rf {} +
 
 # Exact versions, so that a run today and a run next year install the same.
