@@ -49,6 +49,14 @@ def test_ids():
         names.ids(["alise"])
 
 
+@pytest.mark.parametrize("wrong", ["stefanie_grafx", "xstefanie_graf", "stefnie_graf", "ab"])
+def test_close_names_are_found_among_very_many(wrong):
+    names = NodeNames.from_strings([*range(200_000), "stefanie_graf", "abc"])
+    close = "abc" if wrong == "ab" else "stefanie_graf"
+    with pytest.raises(KeyError, match=f"did you mean '{close}'"):
+        names.ids([wrong])
+
+
 def test_numbered_and_empty(tmp_path):
     assert list(NodeNames.numbered(3)) == ["0", "1", "2"]
     empty = NodeNames.numbered(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias, overload
 
@@ -15,6 +16,8 @@ NodeIds: TypeAlias = NDArray[np.integer]
 """Array of node ids, each in 0..num_nodes - 1."""
 
 ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"))
+
+_COMPARED = 200_000
 
 
 class NodeNames(Sequence[str]):
@@ -95,10 +98,20 @@ class NodeNames(Sequence[str]):
     def _id(self, name: str) -> int:
         found = self._index.get(name)
         if found is None:
-            close = difflib.get_close_matches(name, self[:200_000], n=3)
+            close = difflib.get_close_matches(name, self._likely_meant(name), n=3)
             hint = f"; did you mean {', '.join(map(repr, close))}?" if close else ""
             raise KeyError(f"unknown node {name!r}: not among the {len(self):,} nodes{hint}")
         return found
+
+    def _likely_meant(self, name: str) -> list[str]:
+        """Return names to compare a wrong one with, as many as can be compared in seconds."""
+        names: Iterable[str] = self._index
+        if len(self) > _COMPARED:
+            # A slip of the pen is in one half of a name, and the other half is as it was.
+            half = max(1, len(name) // 2)
+            start, end = name[:half], name[-half:]
+            names = (other for other in names if other.startswith(start) or other.endswith(end))
+        return list(islice(names, _COMPARED))
 
     @cached_property
     def _index(self) -> dict[str, int]:
