@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "arcvec"
 ROOMS = (
     ("settings",),
     ("storage",),
+    ("notebook",),
     ("kernels",),
     ("graph",),
     ("sampling",),
@@ -20,7 +21,7 @@ ROOMS = (
     ("scaleout",),
     ("embeddings",),
     ("methods",),
-    ("evaluation", "recommendation", "plot"),  # neighbours: none imports another
+    ("evaluation", "recommendation", "export", "plot"),  # neighbours: none imports another
     ("serve",),
     ("console",),
     ("demo",),

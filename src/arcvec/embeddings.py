@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcvec.graph.names import NodeIds, NodeNames
+from arcvec.notebook import html_table
 from arcvec.storage import load_array, new_folder, read_header, write_json
 
 Scores: TypeAlias = NDArray[np.float32]
@@ -131,6 +132,19 @@ class EdgeEmbeddings(EdgeScorer):
     def __repr__(self) -> str:
         direction = "directed" if self.directed else "undirected"
         return f"EdgeEmbeddings({len(self.nodes):,} nodes, dim {self.dim}, {direction})"
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "nodes": f"{len(self.nodes):,}",
+            "dim": f"{self.dim}: {self.dim // 2} as source, {self.dim // 2} as target",
+            "numbers": self.source.dtype,
+            "direction": "directed" if self.directed else "undirected",
+            "method": self.settings.get("method"),
+            "seed": self.settings.get("seed"),
+            "validation AUC": self.settings.get("validation_auc"),
+            "first nodes": ", ".join(self.nodes[:3]),
+        }
+        return html_table("EdgeEmbeddings", rows)
 
 
 @dataclass(frozen=True, eq=False)

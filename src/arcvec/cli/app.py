@@ -13,6 +13,8 @@ from cyclopts import App, Parameter
 from arcvec import __version__
 from arcvec.cli.errors import describe_error, describe_usage_error, fail
 from arcvec.cli.experiment import experiment
+from arcvec.cli.explain import explain
+from arcvec.cli.export import export
 from arcvec.cli.fit import fit
 from arcvec.cli.flags import Out
 from arcvec.cli.graphs import ingest, split
@@ -43,7 +45,7 @@ def demo(*, out: Out = Path("arcvec-demo"), seed: int = 0) -> None:
     run_demo(out, seed)
 
 
-for command in (ingest, split, fit, evaluate, score, recommend, plot, experiment):
+for command in (ingest, split, fit, evaluate, score, recommend, explain, export, plot, experiment):
     app.command(command)
 
 

@@ -19,6 +19,7 @@ from arcvec.evaluation.metrics import (
 )
 from arcvec.graph.non_edges import EdgeArray
 from arcvec.graph.split import Split
+from arcvec.notebook import html_table
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,10 @@ class LinkPredictionReport:
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers by name, "hits@10" for `hits_at_10`; ready for JSON."""
         return {name.replace("_at_", "@"): value for name, value in asdict(self).items()}
+
+    def _repr_html_(self) -> str:
+        rows = {name.replace("_", " "): value for name, value in self.as_dict().items()}
+        return html_table("Link prediction", rows)
 
 
 def link_prediction(

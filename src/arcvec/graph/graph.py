@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcvec.graph.names import NodeIds, NodeNames
+from arcvec.notebook import html_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +187,16 @@ class Graph:
         direction = "directed" if self.directed else "undirected"
         weighted = "unweighted" if self.weights is None else "weighted"
         return f"Graph({self.num_nodes:,} nodes, {self.num_edges:,} edges, {direction}, {weighted})"
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "nodes": f"{self.num_nodes:,}",
+            "edges": f"{self.num_edges:,}",
+            "direction": "directed" if self.directed else "undirected",
+            "weights": "none" if self.weights is None else "one an edge",
+            "first nodes": ", ".join(self.nodes[:3]),
+        }
+        return html_table("Graph", rows)
 
 
 def _as_names(

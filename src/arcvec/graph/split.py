@@ -16,6 +16,7 @@ from arcvec.graph.edge_files import read_edge_array, read_index, read_weights
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.graph.non_edges import EdgeArray, draw_non_edges, reversed_one_way_edges
+from arcvec.notebook import html_table
 from arcvec.storage import new_folder, read_header, write_json
 
 FORMAT_VERSION = 1
@@ -62,6 +63,22 @@ class Split:
 
     def __repr__(self) -> str:
         return f"Split({self.train!r}, {len(self.test):,} test edges)"
+
+    def _repr_html_(self) -> str:
+        parts = {
+            "validation edges": self.validation,
+            "test edges": self.test,
+            "test negatives": self.test_negatives,
+            "test negatives with reversed edges": self.directed_negatives,
+        }
+        rows = {
+            "nodes": f"{self.train.num_nodes:,}",
+            "direction": "directed" if self.train.directed else "undirected",
+            "train edges": f"{self.train.num_edges:,}",
+            **{name: None if part is None else f"{len(part):,}" for name, part in parts.items()},
+            "seed": self.settings.get("seed"),
+        }
+        return html_table("Split", rows)
 
 
 def split_edges(
