@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Where the published splits are, as in the tests and experiments.
 SPLITS := $(or $(ARCVEC_DATA),../shared/data)/splits
 
-.PHONY: demo test lint bench reproduction figures clean
+.PHONY: demo test lint bench pages figures clean
 
 demo: $(VENV)/.installed
 	$(BIN)/arcvec demo
@@ -35,9 +35,9 @@ figures: $(VENV)/.installed
 	$(BIN)/arcvec plot build/ppi --graph $(SPLITS)/ppi --overwrite \
 		-o docs/figures/ppi.png -o docs/figures/ppi.svg
 
-# docs/reproduction.md from the result files in results/.
-reproduction: $(VENV)/.installed
-	$(BIN)/python scripts/build_reproduction.py
+# The pages of docs/ that show results, from the files in results/.
+pages: $(VENV)/.installed
+	$(BIN)/python scripts/build_docs.py
 
 clean:
 	rm -rf $(VENV) arcvec-demo build out

@@ -67,3 +67,13 @@ def test_percent_delta_leaves_zero():
         optimiser.step(torch.ones(3, 2), 0.1)
     assert (values < -0.01).all()
     assert torch.isfinite(values).all()
+
+
+def test_percent_delta_moves_no_value_farther_than_the_mean_is_large():
+    """One value with nearly all of the gradient would else change by lr * 100 times itself."""
+    values = torch.ones(100)
+    gradient = torch.full((100,), 1e-9)
+    gradient[7] = 1.0
+    PercentDelta(values).step(gradient, 0.3)
+    assert values[7].item() == pytest.approx(0.0, abs=1e-6)
+    assert (values[:7] > 0.99).all()

@@ -27,15 +27,17 @@ class TensorOptimiser(ABC):
         current = self.values if rows is None else self.values[rows]
         if self.l2:
             gradient = gradient + self.l2 * current
-        change = self._change(current, gradient, rows)
+        change = self._change(current, gradient, learning_rate, rows)
         if rows is None:
             self.values.sub_(change, alpha=learning_rate)
         else:
             self.values.index_add_(0, rows, change, alpha=-learning_rate)
 
     @abstractmethod
-    def _change(self, current: Tensor, gradient: Tensor, rows: Tensor | None) -> Tensor:
-        """Return what to subtract at a learning rate of 1; advance the state."""
+    def _change(
+        self, current: Tensor, gradient: Tensor, learning_rate: float, rows: Tensor | None
+    ) -> Tensor:
+        """Return what to subtract, to be multiplied by the learning rate; advance the state."""
 
     def state(self) -> dict[str, Tensor]:
         """Return the tensors that a checkpoint must keep; loading copies into them."""
@@ -52,10 +54,7 @@ class Adam(TensorOptimiser):
         self.steps = torch.zeros((), dtype=torch.int64)
 
     def _change(
-        self,
-        current: Tensor,
-        gradient: Tensor,
-        rows: Tensor | None,
+        self, current: Tensor, gradient: Tensor, learning_rate: float, rows: Tensor | None
     ) -> Tensor:
         self.steps += 1
         steps = int(self.steps)
@@ -77,8 +76,14 @@ class Adam(TensorOptimiser):
 class PercentDelta(TensorOptimiser):
     """Scales the gradient so that the mean relative change of the values is the learning rate."""
 
-    def _change(self, current: Tensor, gradient: Tensor, rows: Tensor | None) -> Tensor:
+    def _change(
+        self, current: Tensor, gradient: Tensor, learning_rate: float, rows: Tensor | None
+    ) -> Tensor:
         # Values near 0 count as this small one: a ratio to 0 says nothing, and biases, which
         # start there, could never leave.
-        relative = gradient.abs() / current.abs().clamp_min(_SMALLEST)
-        return gradient / (relative.mean() + _EPSILON)
+        sizes = current.abs().clamp_min(_SMALLEST)
+        change = gradient / ((gradient.abs() / sizes).mean() + _EPSILON)
+        # In a small tensor one value may carry the whole mean, and grow many times over in a step
+        # until scores overflow: none moves farther than the mean value is large.
+        largest = sizes.mean() / learning_rate
+        return change.clamp_(-largest, largest)

@@ -1,10 +1,14 @@
-"""Build docs/reproduction.md from the committed result files; no number in it is typed by hand.
+"""Build the pages of docs/ that show results; no number in them is typed by hand.
 
-    python scripts/build_reproduction.py            # or: make reproduction
+    python scripts/build_docs.py            # or: make pages
 
-The words are those of docs/reproduction.template.md. In it, {{table1: AUC beside the paper's}} is
-replaced by that table of experiments/table1.toml, and {{table1: auc, ppi, asymmetric deep, 32}} by
-the mean of one number over seeds. Results lie in results/, as `arcvec experiment` wrote them.
+The words of docs/NAME.md are those of docs/NAME.template.md. In it
+
+- {{table1: AUC beside the paper's}} becomes that table of experiments/table1.toml,
+- {{table1: auc, ppi, asymmetric deep, 32}} becomes the mean of one number over seeds,
+- {{sensitivity: curves}} becomes a picture of AUC against dim.
+
+Results lie in results/, as `arcvec experiment` wrote them.
 """
 
 from __future__ import annotations
@@ -23,36 +27,34 @@ from arcvec.plot.curves import draw_curves
 from arcvec.storage import new_file
 
 ROOT = Path(__file__).parent.parent
-TEMPLATE = ROOT / "docs/reproduction.template.md"
-OUT = ROOT / "docs/reproduction.md"
+PLACEHOLDER = re.compile(r"\{\{(\w+): (.+?)\}\}")
 
 # Tables 2 and 3 look at the runs of Table 1 from another side.
 SAME_RUNS = {"table2": "table1", "table3": "table1"}
 
 
 def main() -> None:
-    """Write the report and the curves that it shows."""
-    with new_file(OUT, overwrite=True) as partial:
-        partial.write_text(build_report(TEMPLATE.read_text(encoding="utf-8")), encoding="utf-8")
-    experiment, results = load("sensitivity")
-    draw_curves(
-        auc_curves(results),
-        [ROOT / f"docs/figures/sensitivity.{suffix}" for suffix in ("png", "svg")],
-        title=experiment.title,
-        highlighted=experiment.comparison.ours if experiment.comparison else "",
-        overwrite=True,
-    )
-    print(OUT)
+    """Write every page that has a template, and the curves that it shows."""
+    for template in sorted((ROOT / "docs").glob("*.template.md")):
+        words = template.read_text(encoding="utf-8")
+        page = template.with_name(template.name.replace(".template", ""))
+        with new_file(page, overwrite=True) as partial:
+            partial.write_text(build_page(words), encoding="utf-8")
+        for name in re.findall(r"\{\{(\w+): curves\}\}", words):
+            draw(name)
+        print(page)
 
 
-def build_report(template: str) -> str:
+def build_page(template: str) -> str:
     """Return the template with every {{...}} replaced."""
-    return re.sub(r"\{\{(\w+): (.+?)\}\}", lambda match: fill(*match.groups()), template)
+    return PLACEHOLDER.sub(lambda match: fill(*match.groups()), template)
 
 
 def fill(name: str, wanted: str) -> str:
-    """Return a table of an experiment by its title, or one of its numbers."""
-    _, results = load(name)
+    """Return a table of an experiment by its title, one of its numbers, or a picture."""
+    experiment, results = load(name)
+    if wanted == "curves":
+        return f"![{experiment.title}: AUC against dim](figures/{name}.png)"
     number, *where = wanted.split(", ")
     if number in NUMBERS:
         return one_number(results, number, where)
@@ -69,6 +71,18 @@ def one_number(results: Sequence[Result], number: str, where: Sequence[str]) -> 
     if mean is None:
         raise ValueError(f"no finished run of {', '.join(where)}")
     return short(mean) if mean <= 1 else f"{mean:,.0f}"
+
+
+def draw(name: str) -> None:
+    """Draw AUC against dim as PNG and SVG."""
+    experiment, results = load(name)
+    draw_curves(
+        auc_curves(results),
+        [ROOT / f"docs/figures/{name}.{suffix}" for suffix in ("png", "svg")],
+        title=experiment.title,
+        highlighted=experiment.comparison.ours if experiment.comparison else "",
+        overwrite=True,
+    )
 
 
 @cache
