@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from arcvec.embeddings import EdgeEmbeddings as EdgeEmbeddings
     from arcvec.embeddings import EdgeScorer as EdgeScorer
     from arcvec.evaluation.link_prediction import link_prediction as link_prediction
+    from arcvec.export.vectors import export_vectors as export_vectors
     from arcvec.graph.components import largest_component as largest_component
     from arcvec.graph.convert import graph_from as graph_from
     from arcvec.graph.files import load_graph as load_graph
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from arcvec.methods.neighbours import Jaccard as Jaccard
     from arcvec.methods.presets import load_method as load_method
     from arcvec.recommendation.exact import recommend as recommend
+    from arcvec.recommendation.explain import explain as explain
 
 __version__ = "0.1.0"
 
@@ -44,6 +46,8 @@ _HOMES = {
     "Jaccard": "methods.neighbours",
     "MixedProjections": "methods.edge_projection",
     "Split": "graph.split",
+    "explain": "recommendation.explain",
+    "export_vectors": "export.vectors",
     "graph_from": "graph.convert",
     "largest_component": "graph.components",
     "link_prediction": "evaluation.link_prediction",
