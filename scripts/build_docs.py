@@ -6,7 +6,8 @@ The words of docs/NAME.md are those of docs/NAME.template.md. In it
 
 - {{table1: AUC beside the paper's}} becomes that table of experiments/table1.toml,
 - {{table1: auc, ppi, asymmetric deep, 32}} becomes the mean of one number over seeds,
-- {{sensitivity: curves}} becomes a picture of AUC against dim.
+- {{sensitivity: curves}} becomes a picture of AUC against dim,
+- {{table1: progress}} becomes how many of its runs are finished.
 
 Results lie in results/, as `arcvec experiment` wrote them.
 """
@@ -55,6 +56,9 @@ def fill(name: str, wanted: str) -> str:
     experiment, results = load(name)
     if wanted == "curves":
         return f"![{experiment.title}: AUC against dim](figures/{name}.png)"
+    if wanted == "progress":
+        done, missing = (sum(r.status == status for r in results) for status in ("done", "missing"))
+        return f"{done} of {done + missing} runs"
     number, *where = wanted.split(", ")
     if number in NUMBERS:
         return one_number(results, number, where)
