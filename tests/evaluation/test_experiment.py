@@ -107,7 +107,8 @@ def run(folder, capsys):
 
 
 def times(folder):
-    return {path.name: path.stat().st_mtime_ns for path in folder.glob("out/cells/*.json")}
+    # A name with a dot before it is a cell that is being written.
+    return {path.name: path.stat().st_mtime_ns for path in folder.glob("out/cells/[!.]*.json")}
 
 
 def test_a_grid_from_file_to_tables(run, folder):
@@ -286,7 +287,12 @@ def start(folder, *text):
     (folder / "small.toml").write_text("\n".join(text))
     command = [sys.executable, "-m", "arcvec", "experiment", folder / "small.toml"]
     return subprocess.Popen(
-        [*command, "-o", folder / "out"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, "-o", folder / "out"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Tests that run in the background inherit a Ctrl-C that is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
