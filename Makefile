@@ -40,7 +40,7 @@ pages: $(VENV)/.installed
 	$(BIN)/python scripts/build_docs.py
 
 clean:
-	rm -rf $(VENV) arcvec-demo build out
+	rm -rf $(VENV) arcvec-demo build
 	find src -name __pycache__ -prune -exec rm -rf {} +
 
 # Exact versions, so that a run today and a run next year install the same.
