@@ -137,6 +137,21 @@ def test_anchor_only_stops_the_gradient_of_targets():
     assert rows.grad.abs().sum() > 0
 
 
+def test_anchor_only_gives_the_network_the_gradients_of_both_sides():
+    model, table = make(hidden=(9,))
+    rows = table.read(torch.arange(50))
+    parameters = [rows, *model.parameters()]
+
+    def gradients(sides):
+        weights = torch.linspace(0, 1, 50)[:, None]
+        loss = (sides.source.square() * weights).sum() + (sides.target * weights).exp().sum()
+        return torch.autograd.grad(loss, parameters)
+
+    together = gradients(model(rows, anchor_only=True))
+    apart = gradients(model.sides(model.manifold(rows), model.manifold(rows.detach())))
+    torch.testing.assert_close(together, apart)
+
+
 def test_unit_norm_needs_the_asymmetric_model():
     with pytest.raises(ValueError, match="unit_norm belongs to the asymmetric model"):
         ModelSettings(kind="symmetric", unit_norm=True)

@@ -26,7 +26,7 @@ _PAPER: dict[str, Any] = {
     "negatives": {"kind": "fixed", "per_pair": 5},
     "training": {
         "batch_pairs": 16384,
-        "steps": 500,
+        "steps": 1000,
         "optimiser": "percent-delta",
         "learning_rates": _FALLING_RATES,
         "decay": "none",

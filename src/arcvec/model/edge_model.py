@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -104,7 +105,9 @@ class EdgeModel(nn.Module):
         # Scores start with a standard deviation of about 1 over random pairs: BatchNorm gives f
         # coordinates of size 1, while rows of Y have norm 1.
         if self.scale is not None:
-            nn.init.constant_(self.scale, dim**-0.5 if self.layers else dim**0.5)
+            # Both signs: where w is positive throughout, hardly any pair can score below 0.
+            std = dim**-0.5 if self.layers else dim**0.5
+            nn.init.normal_(self.scale, std=std, generator=generator)
         else:
             assert self.source_projection is not None
             assert self.target_projection is not None
@@ -121,8 +124,12 @@ class EdgeModel(nn.Module):
             anchor_only: let no gradient reach `rows` through the target side.
         """
         manifold = self.manifold(rows)  # (k, manifold_dim)
-        other = self.manifold(rows.detach()) if anchor_only else manifold
-        return self.sides(manifold, other)
+        if not anchor_only:
+            return self.sides(manifold, manifold)
+        if not self.layers:
+            return self.sides(manifold, manifold.detach())
+        network = (*self.layers.parameters(), *self.norms.parameters())
+        return self.sides(*_AnchorOnly.apply((manifold,), rows, *network))  # type: ignore[no-untyped-call]
 
     def sides(self, source_manifold: Tensor, target_manifold: Tensor) -> Sides:
         """Return the two sides of nodes at these places of the manifold."""
@@ -192,3 +199,26 @@ class EdgeModel(nn.Module):
         mean = total / weight
         variance = (squares / weight - mean.square()).clamp_min(0)
         return mean.float(), variance.float()
+
+
+class _AnchorOnly(torch.autograd.Function):
+    """Hands f(rows) to both sides, and the gradient of the source side alone to `rows`.
+
+    The network gets the gradients of both sides: two evaluations of f would do the same, slower.
+    The manifold comes in a tuple, which autograd does not look into: its graph is walked here.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, manifold: tuple[Tensor], rows: Tensor, *network: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        ctx.inner = *manifold, rows, network
+        (values,) = manifold
+        return values.detach(), values.detach().view_as(values)
+
+    @staticmethod
+    def backward(ctx: Any, by_source: Tensor, by_target: Tensor) -> tuple[Tensor | None, ...]:
+        manifold, rows, network = ctx.inner
+        (by_rows,) = torch.autograd.grad(manifold, rows, by_source, retain_graph=True)
+        by_network = torch.autograd.grad(manifold, network, by_source + by_target)
+        return None, by_rows, *by_network
