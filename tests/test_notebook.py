@@ -104,6 +104,9 @@ def test_embeddings():
         "validation AUC": "0.9877",
         "first nodes": f"{EVIL}, b, 2",
     }
+    shared = EdgeEmbeddings.one_vector(vectors, np.ones(3), ring().nodes)
+    rows = cells(shared)[1]
+    assert (rows["dim"], rows["numbers"]) == ("3: one vector for both sides", "float16")
     by_hand = EdgeEmbeddings(vectors[:2], vectors[:2], NodeNames.from_strings("ab"))
     assert "method" not in cells(by_hand)[1]
 

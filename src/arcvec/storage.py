@@ -174,26 +174,29 @@ def read_json(path: Path) -> Any:
         raise ValueError(f"{path}: expected JSON, got text that is not: {error}") from None
 
 
-def read_header(path: Path, kind: str, version: int, keys: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the JSON header of one of our folders, its format and version checked and taken off.
+def read_header(
+    path: Path, kind: str, versions: Sequence[int], keys: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return the JSON header of one of our folders, its format checked and taken off.
 
     Args:
         kind: the format expected, such as "arcvec-graph".
+        versions: what "format_version" may be.
         keys: what must be in it.
     """
     header = read_json(path)
     if not isinstance(header, dict) or header.get("format") != kind:
         raise ValueError(f'{path}: expected the format "{kind}"; is it the right folder?')
     found = header.get("format_version")
-    if found != version:
+    if found not in versions:
         raise ValueError(
-            f"{path}: expected format version {version}, got {found}; "
+            f"{path}: expected format version {' or '.join(map(str, versions))}, got {found}; "
             "write the folder again with this arcvec"
         )
     for key in keys:
         if key not in header:
             raise ValueError(f'{path}: expected "{key}" in it; write the folder again')
-    return {key: v for key, v in header.items() if key not in ("format", "format_version")}
+    return {key: v for key, v in header.items() if key != "format"}
 
 
 def load_array(path: Path, *, mmap: bool = True) -> NDArray[Any]:

@@ -13,9 +13,12 @@ from arcvec.cli.results import Baseline
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.files import save_graph
 from arcvec.graph.graph import Graph
+from arcvec.graph.split import read_split
 from arcvec.methods.baselines import BASELINES
+from arcvec.methods.netmf import NetMF
 from arcvec.methods.presets import PRESETS
 from arcvec.plot.kinds import Kind as FigureKind
+from arcvec.recommendation.exact import recommend
 from tests.cli.commands import QUICK
 
 
@@ -96,6 +99,32 @@ def test_settings_come_from_preset_then_file_then_flags(run, edges, tmp_path):
 def test_float16_result(run, edges, tmp_path):
     run("fit", edges, "-o", tmp_path / "result", "--float16", *QUICK)
     assert EdgeEmbeddings.load(tmp_path / "result").source.dtype == np.float16
+
+
+def test_every_command_takes_a_result_of_one_vector(run, edges, tmp_path):
+    run("split", edges, "--undirected", "-o", tmp_path / "split")
+    result, train = tmp_path / "result", read_split(tmp_path / "split").train
+    embeddings = NetMF(dim=6).fit(train)
+    assert embeddings.weights is not None
+    embeddings.save(result)
+    report = json.loads(run("evaluate", result, "--split", tmp_path / "split", "--json"))
+    assert report["fitted_on_train"]
+    (tmp_path / "pairs.csv").write_text("source,target\np9,p3\np3,p9\n")
+    there, back = run("score", result, tmp_path / "pairs.csv").splitlines()[1:]
+    assert there.removeprefix("p9,p3") == back.removeprefix("p3,p9")
+    for direction in ("targets", "sources"):
+        rows = run("recommend", result, "--node", "p3", "--direction", direction).splitlines()
+        names, _ = recommend(embeddings, ["p3"], direction=direction)
+        assert [row.split(",")[2] for row in rows[1:]] == names[0].tolist()
+    best = names[0, 0]
+    assert "rank   1 of 59" in run("explain", result, "p3", best)
+    run("export", result, "-o", tmp_path / "out")
+    source, target = (np.load(tmp_path / f"out/{side}.npy") for side in ("source", "target"))
+    everyone = embeddings.score_all_targets(np.arange(60))
+    np.testing.assert_allclose(source @ target.T, everyone, rtol=1e-5, atol=1e-6)
+    run("plot", result, "--graph", tmp_path / "split", "-o", tmp_path / "spaces.png")
+    flags = ("--graph", tmp_path / "split", "-o", tmp_path / "circle.png", "--kind", "circle")
+    assert "got dim 6 in one vector for both sides" in run("plot", result, *flags, fails=True)
 
 
 def test_shallow_model_by_flag(run, edges, tmp_path):

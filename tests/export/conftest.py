@@ -2,14 +2,20 @@
 
 import pytest
 
-from tests.export.samples import NAMES, WORDS, random_embeddings
+from tests.export.samples import NAMES, WORDS, random_embeddings, random_one_vector
+
+MAKERS = {
+    "directed": random_embeddings,
+    "undirected": lambda names: random_embeddings(names, directed=False),
+    "one vector": random_one_vector,
+}
 
 
-@pytest.fixture(params=[True, False], ids=["directed", "undirected"])
+@pytest.fixture(params=MAKERS.values(), ids=MAKERS)
 def embeddings(request):
-    return random_embeddings(NAMES, request.param)
+    return request.param(NAMES)
 
 
-@pytest.fixture(params=[True, False], ids=["directed", "undirected"])
+@pytest.fixture(params=MAKERS.values(), ids=MAKERS)
 def words(request):
-    return random_embeddings(WORDS, request.param)
+    return request.param(WORDS)

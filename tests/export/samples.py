@@ -23,6 +23,14 @@ def random_embeddings(names, directed=True, side_dim=16):
     )
 
 
+def random_one_vector(names, directed=False):
+    sides = random_embeddings(names, directed)
+    weights = np.random.default_rng(2).normal(size=16)
+    return EdgeEmbeddings.one_vector(
+        sides.target, weights, sides.nodes, directed=directed, settings=sides.settings
+    )
+
+
 def all_scores(embeddings):
     sources, targets = np.indices((NUM_NODES, NUM_NODES)).reshape(2, -1)
     return embeddings.score(sources, targets).reshape(NUM_NODES, NUM_NODES)

@@ -15,7 +15,13 @@ from arcvec.export import arrays
 from arcvec.export.settings import ExportSettings
 from arcvec.export.vectors import export_vectors
 from arcvec.graph.names import NodeNames
-from tests.export.samples import NUM_NODES, WORDS, all_scores, random_embeddings
+from tests.export.samples import (
+    NUM_NODES,
+    WORDS,
+    all_scores,
+    random_embeddings,
+    random_one_vector,
+)
 
 SUFFIXES = {"parquet": ".parquet", "word2vec": ".txt", "safetensors": ".safetensors", "npy": ""}
 
@@ -46,6 +52,16 @@ def test_folder_of_npy(embeddings, tmp_path):
     header = json.loads((tmp_path / "vectors/meta.json").read_text())
     assert header["precision"] == "float16"
     assert header["result"] == {"method": "by hand"}
+
+
+def test_one_vector_is_written_on_both_sides(tmp_path):
+    embeddings = random_one_vector(WORDS)
+    embeddings.save(tmp_path / "result")
+    export_vectors(EdgeEmbeddings.load(tmp_path / "result"), tmp_path / "out")
+    source, target = (np.load(tmp_path / f"out/{side}.npy") for side in ("source", "target"))
+    np.testing.assert_array_equal(target, embeddings.target)
+    np.testing.assert_array_equal(source, embeddings.target * embeddings.weights)
+    np.testing.assert_allclose(source @ target.T, all_scores(embeddings), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("format_", ["npy", "safetensors"])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.methods.baselines import BASELINES
@@ -113,6 +114,18 @@ def test_graph_without_edges_scores_zero(method):
 def test_dim_counts_all_numbers_of_a_node(name, graph):
     pytest.importorskip("gensim")
     assert METHODS[name].fit(graph).dim == METHODS[name].dim
+
+
+@pytest.mark.parametrize("name", sorted({*SMALL, "edge-projection"} - {"eigenmaps"}))
+def test_vectors_are_saved_and_come_back(name, graph, tmp_path):
+    pytest.importorskip("gensim")
+    scorer = METHODS[name].fit(graph)
+    scorer.save(tmp_path / "result")
+    back = EdgeEmbeddings.load(tmp_path / "result")
+    pairs = all_pairs(32)
+    np.testing.assert_array_equal(back.score(*pairs), scorer.score(*pairs))
+    assert back.settings == scorer.settings
+    assert (back.dim, back.directed) == (scorer.dim, graph.directed)
 
 
 def test_source_degree_times_target_degree():

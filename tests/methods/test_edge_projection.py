@@ -85,7 +85,9 @@ def test_undirected_scores_are_symmetric(two_cliques):
     embeddings = EdgeProjection(dim=4, training=TrainSettings(steps=100)).fit(two_cliques)
     everyone = np.indices((8, 8)).reshape(2, -1)
     scores = embeddings.score(*everyone).reshape(8, 8)
-    np.testing.assert_allclose(scores, scores.T, rtol=1e-5)
+    np.testing.assert_array_equal(scores, scores.T)
+    assert embeddings.weights is not None
+    assert set(embeddings.weights.tolist()) <= {-1.0, 1.0}
     inside = np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8)
     assert scores[inside == 1].min() > scores[:4, 4:].max()
 

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from arcvec.graph.graph import Graph
 from arcvec.model import edge_model
 from arcvec.model.edge_model import EdgeModel, NodeTable
 from arcvec.model.settings import ModelSettings
@@ -118,13 +119,35 @@ def test_pair_scores_have_the_gradient_of_inner_products(dim, kind):
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["asymmetric", "symmetric"])
+@pytest.mark.parametrize("kind", ["asymmetric", "symmetric", "tied"])
 @pytest.mark.parametrize("hidden", [(), (9,)])
 def test_scores_start_moderate(kind, hidden):
     model, table = make(dim=64, kind=kind, hidden=hidden)
     scores = score_table(model.embed(table))
     off_diagonal = scores[~torch.eye(50, dtype=torch.bool)]
     assert 0.3 < off_diagonal.std().item() < 3
+
+
+@pytest.mark.parametrize("hidden", [(), (9,)])
+def test_tied_model_is_one_projection_with_weights(hidden):
+    """f(Y_u)^T L diag(w) L^T f(Y_v), with dim columns in L, and w of both signs."""
+    model, table = make(dim=16, kind="tied", hidden=hidden)
+    sides = model.embed(table)
+    assert sides.target.shape == (50, 16)
+    weights = model.scale.detach()
+    assert (weights < 0).sum() == 2
+    scores = score_table(sides)
+    torch.testing.assert_close(scores, (sides.target * weights) @ sides.target.T)
+    torch.testing.assert_close(scores, scores.T)
+
+
+def test_auto_ties_the_sides_of_undirected_graphs():
+    directed = Graph.from_edges([0, 1], [1, 2])
+    undirected = Graph.from_edges([0, 1], [1, 2], directed=False)
+    assert ModelSettings().on(directed).kind == "asymmetric"
+    assert ModelSettings().on(undirected).kind == "tied"
+    assert ModelSettings(unit_norm=True).on(undirected).kind == "asymmetric"
+    assert ModelSettings(kind="symmetric").on(directed).kind == "symmetric"
 
 
 def test_anchor_only_stops_the_gradient_of_targets():
@@ -153,5 +176,6 @@ def test_anchor_only_gives_the_network_the_gradients_of_both_sides():
 
 
 def test_unit_norm_needs_the_asymmetric_model():
-    with pytest.raises(ValueError, match="unit_norm belongs to the asymmetric model"):
-        ModelSettings(kind="symmetric", unit_norm=True)
+    for kind in ("symmetric", "tied"):
+        with pytest.raises(ValueError, match="unit_norm belongs to the asymmetric model"):
+            ModelSettings(kind=kind, unit_norm=True)

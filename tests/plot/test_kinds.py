@@ -23,6 +23,25 @@ def test_the_kind_follows_from_the_vectors(dtype):
     assert choose_kind(result(16, unit_norm=True, dtype=dtype)) == "spaces"
 
 
+@pytest.mark.parametrize(
+    ("side", "unit_norm", "weights", "kind"),
+    [
+        (2, True, [1, -1], "circle"),
+        (2, True, [1, 2], "colours"),
+        (2, False, [1, -1], "colours"),
+        (4, False, [1, 1, 1, 1], "spaces"),
+        (1, False, [-1], "spaces"),
+    ],
+)
+def test_one_vector_for_both_sides(tmp_path, side, unit_norm, weights, kind):
+    two = result(side, unit_norm=unit_norm)
+    one = EdgeEmbeddings.one_vector(two.target, weights, two.nodes)
+    assert choose_kind(one) == kind
+    measures = draw_result(one, [tmp_path / "a.png"], graph=GRAPH)
+    assert (measures is None) == (kind == "spaces")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_equal_figures_have_equal_bytes(tmp_path):
     for suffix in ("png", "svg", "pdf"):
         paths = [tmp_path / f"{name}.{suffix}" for name in ("one", "two")]

@@ -22,6 +22,24 @@ def test_undirected_results_are_shown_as_stored():
     assert plane.sources_of(1).tolist() == [0]
 
 
+def test_one_vector_of_two_numbers_is_shown_weighed_and_as_stored():
+    vectors = embeddings().target
+    result = EdgeEmbeddings.one_vector(vectors, [2, -1], NodeNames.numbered(4), directed=False)
+    assert result.dim == 2
+    plane = Plane.of(result, Graph.from_edges([0], [1], nodes=4, directed=False))
+    np.testing.assert_array_equal(plane.target, vectors)
+    scores = result.score_all_targets(np.arange(4))
+    np.testing.assert_allclose(plane.source @ plane.target.T, scores, rtol=1e-5)
+
+
+def test_one_vector_of_more_numbers_is_refused():
+    vectors = np.ones((4, 4), dtype=np.float32)
+    result = EdgeEmbeddings.one_vector(vectors, np.ones(4), NodeNames.numbered(4))
+    message = r"got dim 4 in one vector for both sides; fit with --dim 4 --model\.kind asymmetric"
+    with pytest.raises(ValueError, match=message):
+        Plane.of(result, Graph.from_edges([0], [1], nodes=4))
+
+
 def test_edges_onto_a_target_of_a_directed_graph():
     plane = Plane.of(embeddings(), Graph.from_edges([0, 2, 1], [1, 1, 3], nodes=4))
     assert plane.sources_of(1).tolist() == [0, 2]

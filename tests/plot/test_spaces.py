@@ -18,6 +18,16 @@ def test_projection_is_the_best_of_rank_two(directed):
     assert error == pytest.approx(np.linalg.norm(values[2:]), rel=1e-5)
 
 
+def test_one_number_a_side_lies_on_a_line():
+    vectors = np.random.default_rng(0).normal(size=(6, 1)).astype(np.float32)
+    embeddings = EdgeEmbeddings(vectors, vectors[::-1], NodeNames.numbered(6))
+    left, right = project(embeddings)
+    assert left.shape == right.shape == (6, 2)
+    np.testing.assert_allclose(
+        left @ right.T, embeddings.score_all_targets(np.arange(6)), atol=1e-6
+    )
+
+
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 def test_figure_is_drawn(tmp_path, suffix):
     vectors = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)

@@ -11,18 +11,17 @@ from arcvec.recommendation.exact import recommend, top_k, top_k_blocks
 NUM_NODES = 57
 
 
-@pytest.fixture(params=[True, False], ids=["directed", "undirected"])
+@pytest.fixture(params=["directed", "undirected", "one vector"])
 def embeddings(request):
-    source, target = np.random.default_rng(0).normal(size=(2, NUM_NODES, 3))
-    if request.param:
-        # Small integers: scores are exact in float32 and full of ties.
-        source, target = np.round(source), np.round(target)
-    return EdgeEmbeddings(
-        source.astype(np.float32),
-        target.astype(np.float32),
-        NodeNames.from_strings(f"n{i}" for i in range(NUM_NODES)),
-        directed=request.param,
-    )
+    source, target = np.random.default_rng(0).normal(size=(2, NUM_NODES, 3)).astype(np.float32)
+    nodes = NodeNames.from_strings(f"n{i}" for i in range(NUM_NODES))
+    if request.param == "undirected":
+        return EdgeEmbeddings(source, target, nodes, directed=False)
+    # Small integers: scores are exact in float32 and full of ties.
+    source, target = np.round(source), np.round(target)
+    if request.param == "one vector":
+        return EdgeEmbeddings.one_vector(source, [1, -2, 3], nodes, directed=False)
+    return EdgeEmbeddings(source, target, nodes)
 
 
 @pytest.fixture

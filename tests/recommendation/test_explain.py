@@ -15,14 +15,22 @@ from arcvec.recommendation.explain import KnownEdge, explain
 NUM_NODES = 31
 
 
-@pytest.fixture(params=[True, False], ids=["directed", "undirected"])
+NAMES = NodeNames.from_strings(f"n{i}" for i in range(NUM_NODES))
+WEIGHTS = np.array([4, -1, 0.25, 1], dtype=np.float32)
+
+
+def small_integers():
+    """Vectors of both sides: scores are exact in float32 and full of ties."""
+    sides = np.round(np.random.default_rng(0).normal(size=(2, NUM_NODES, 4)))
+    return sides.astype(np.float32)
+
+
+@pytest.fixture(params=["directed", "undirected", "one vector"])
 def embeddings(request):
-    # Small integers: scores are exact in float32 and full of ties.
-    source, target = np.round(np.random.default_rng(0).normal(size=(2, NUM_NODES, 4)))
-    names = NodeNames.from_strings(f"n{i}" for i in range(NUM_NODES))
-    return EdgeEmbeddings(
-        source.astype(np.float32), target.astype(np.float32), names, directed=request.param
-    )
+    source, target = small_integers()
+    if request.param == "one vector":
+        return EdgeEmbeddings.one_vector(target, WEIGHTS, NAMES, directed=False)
+    return EdgeEmbeddings(source, target, NAMES, directed=request.param == "directed")
 
 
 @pytest.fixture
@@ -98,6 +106,8 @@ def brute_force(embeddings, known, u, v, side):
         for j in known.indices[known.indptr[i] :][: known.out_degrees[i]]
     }
     vectors = embeddings.vectors(side).astype(np.float64)
+    if embeddings.weights is not None:
+        vectors = embeddings.target * np.sqrt(np.abs(WEIGHTS))
     rows = []
     for i, j in sorted(edges):
         other, mine, shared = (i, u, j == v) if side == "source" else (j, v, i == u)
@@ -123,13 +133,23 @@ def test_similar_edges_against_brute_force(embeddings, known, side):
             assert (edge.similarity, edge.score) == pytest.approx(own, abs=1e-5)
 
 
-def test_turning_all_vectors_changes_nothing(embeddings, known):
+def same_scores(embeddings):
+    """Give embeddings with the same scores, but other coordinates."""
+    if embeddings.weights is not None:
+        scale = np.array([2, 0.5, 4, 1], dtype=np.float32)
+        return EdgeEmbeddings.one_vector(
+            embeddings.target * scale, WEIGHTS / scale**2, NAMES, directed=embeddings.directed
+        )
     turned, _ = np.linalg.qr(np.random.default_rng(3).normal(size=(4, 4)))
-    other = dataclasses.replace(
+    return dataclasses.replace(
         embeddings,
         source=(embeddings.source @ turned).astype(np.float32),
         target=(embeddings.target @ turned).astype(np.float32),
     )
+
+
+def test_other_coordinates_of_the_same_scores_change_nothing(embeddings, known):
+    other = same_scores(embeddings)
     first, second = (explain(e, "n3", "n4", graph=known, k=50) for e in (embeddings, other))
     assert second.score == pytest.approx(first.score, abs=1e-4)
     for edges, again in (
@@ -139,6 +159,19 @@ def test_turning_all_vectors_changes_nothing(embeddings, known):
         before = {(e.source, e.target): e.similarity for e in edges}
         after = {(e.source, e.target): e.similarity for e in again}
         assert after == pytest.approx(before, abs=1e-4)
+
+
+def test_one_vector_explains_both_directions_alike():
+    embeddings = EdgeEmbeddings.one_vector(small_integers()[1], WEIGHTS, NAMES, directed=False)
+    sources, targets = np.random.default_rng(1).integers(NUM_NODES, size=(2, 200))
+    graph = Graph.from_edges(sources, targets, nodes=NAMES, directed=False)
+    there = explain(embeddings, "n3", "n4", graph=graph, k=50)
+    back = explain(embeddings, "n4", "n3", graph=graph, k=50)
+    assert there.score == back.score
+    assert there.similar_sources
+    assert {(edge.source, edge.similarity) for edge in there.similar_sources} == {
+        (edge.target, edge.similarity) for edge in back.similar_targets
+    }
 
 
 def test_a_graph_is_matched_by_name(embeddings, known):

@@ -2,7 +2,8 @@ r"""Vectors for other tools, as Parquet, word2vec text, safetensors or plain .np
 
 In all of them the score of an edge is the inner product of the `source` vector of its source and
 the `target` vector of its target. On an undirected graph too, where vectors are twice as long as
-in the result: see `EdgeEmbeddings.vectors`.
+in the result: see `EdgeEmbeddings.vectors`. Where the result has one vector for both sides,
+`target` is that vector and `source` the same times its weights, `dim` numbers each.
 
 Parquet in DuckDB, with 16 numbers a side (Parquet itself knows only lists of any length, hence the
 casts), and the best targets of alice:

@@ -137,7 +137,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
             "make one with: arcvec ingest EDGES -o GRAPH"
         )
     keys = ("directed", "weighted", "num_nodes")
-    return read_header(folder / "meta.json", FORMAT, FORMAT_VERSION, keys)
+    return read_header(folder / "meta.json", FORMAT, [FORMAT_VERSION], keys)
 
 
 def _load_array(path: Path, dtype: DTypeLike, length: int, *, mmap: bool) -> NDArray[Any]:

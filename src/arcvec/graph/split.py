@@ -274,7 +274,9 @@ def _read_settings(folder: Path) -> dict[str, Any]:
     path = folder / "split.json"
     if not path.is_file():
         return {"directed": (folder / "test.directed.neg.txt.npy").is_file()}
-    return read_header(path, "arcvec-split", FORMAT_VERSION, ["directed"])
+    settings = read_header(path, "arcvec-split", [FORMAT_VERSION], ["directed"])
+    del settings["format_version"]
+    return settings
 
 
 def _read_if_there(path: Path, num_nodes: int) -> EdgeArray | None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from arcvec.embeddings import SymmetricEmbeddings
+from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.methods.method import Method
 
@@ -47,7 +47,7 @@ class DNGR(Method):
         20_000, ge=1, description="refuse larger graphs; memory is 4 max_nodes^2"
     )
 
-    def fit(self, graph: Graph) -> SymmetricEmbeddings:
+    def fit(self, graph: Graph) -> EdgeEmbeddings:
         """Return the vectors of all nodes.
 
         Raises:
@@ -64,11 +64,12 @@ class DNGR(Method):
         for size in (*self.hidden, self.dim):
             rows = self._compress(rows, size, generator)
         vectors = rows.numpy() if graph.num_edges else np.zeros_like(rows.numpy())
-        return SymmetricEmbeddings(
+        return EdgeEmbeddings.one_vector(
             vectors,
-            np.ones(self.dim, dtype=np.float32),
+            np.ones(self.dim),
             graph.nodes,
-            describe_fit("dngr", self, graph),
+            directed=graph.directed,
+            settings=describe_fit("dngr", self, graph),
         )
 
     def _compress(self, rows: Tensor, size: int, generator: Generator) -> Tensor:

@@ -19,6 +19,7 @@ from arcvec.training.settings import TrainSettings
 if TYPE_CHECKING:
     from arcvec.training.loop import Hooks
     from arcvec.training.state import TrainingState
+    from arcvec.training.validation import Validation
 
 
 class TrainedMethod(Method):
@@ -44,23 +45,26 @@ class TrainedMethod(Method):
 
         _require_edges(graph)
         hooks = hooks or Hooks()
-        seen, validation = choose_validation(graph, self.training, self.seed)
-        stream = BatchStream(
-            seen,
-            self.walks,
-            self.negatives,
-            batch_pairs=self.training.batch_pairs,
-            seed=self.seed,
-        )
-        # Where people link back, the reverse of an edge is often the next edge: it counts as one
-        # as far as the training graph says so.
-        objective = Objective(
-            self.negatives, reversed_label=seen.reciprocity, output_l2=self.training.output_l2
-        )
         state = self._initial_state(name, graph, projections)
         if hooks.resume and hooks.checkpoint:
             state.restore(hooks.checkpoint)
-        train(state, stream, objective, self.training, validation=validation, hooks=hooks)
+
+        def train_on(seen: Graph, validation: Validation | None) -> None:
+            batch_pairs, output_l2 = self.training.batch_pairs, self.training.output_l2
+            stream = BatchStream(
+                seen, self.walks, self.negatives, batch_pairs=batch_pairs, seed=self.seed
+            )
+            # Where people link back, the reverse of an edge is often the next edge: it counts as
+            # one as far as the training graph says so.
+            objective = Objective(self.negatives, seen.reciprocity, output_l2)
+            train(state, stream, objective, self.training, validation=validation, hooks=hooks)
+
+        if not state.settling:
+            train_on(*choose_validation(graph, self.training, self.seed))
+            if self.training.settle:
+                state.settle(self.training)
+        if state.settling:
+            train_on(graph, None)
         return state
 
     def _initial_state(self, name: str, graph: Graph, projections: int) -> TrainingState:
@@ -71,8 +75,9 @@ class TrainedMethod(Method):
 
         device = _choose_device(self.training.device)
         generator = torch.Generator().manual_seed(self.seed)
-        model = EdgeModel(self.model, self.dim, generator, projections).to(device)
-        node_dim = EdgeModel.table_dim(self.model, self.dim)
+        chosen = self.model.on(graph) if projections == 1 else self.model
+        model = EdgeModel(chosen, self.dim, generator, projections).to(device)
+        node_dim = EdgeModel.table_dim(chosen, self.dim)
         rows = NodeTable.random(graph.num_nodes, node_dim, generator).values.to(device)
         weights = None
         if self.model.statistics == "pairs":
@@ -93,8 +98,7 @@ class EdgeProjection(TrainedMethod):
     def fit(self, graph: Graph, hooks: Hooks | None = None) -> EdgeEmbeddings:
         """Return the vectors of all nodes of `graph`.
 
-        The symmetric model has one vector of `dim` numbers per node; it is given as both sides,
-        that of the source weighed by w.
+        Symmetric and tied models have one vector of `dim` numbers per node for both ends.
 
         Args:
             hooks: progress reports, checkpoints, a way to stop; see `arcvec.training.loop.Hooks`.
@@ -104,8 +108,17 @@ class EdgeProjection(TrainedMethod):
         """
         state = self._train("edge-projection", graph, hooks)
         sides = state.result()
+        if sides.scale is not None:
+            # Vectors that carry the size of their weights: a norm says how much a node counts.
+            return EdgeEmbeddings.one_vector(
+                (sides.target * sides.scale.abs().sqrt()).cpu().numpy(),
+                sides.scale.sign().cpu().numpy(),
+                graph.nodes,
+                directed=graph.directed,
+                settings=_provenance(state),
+            )
         return EdgeEmbeddings(
-            sides.scaled_source.cpu().numpy(),
+            sides.source.cpu().numpy(),
             sides.target.cpu().numpy(),
             graph.nodes,
             graph.directed,
@@ -120,7 +133,7 @@ class MixedProjections(TrainedMethod):
 
     @model_validator(mode="after")
     def _projections_share_dim(self) -> MixedProjections:
-        if self.model.kind == "symmetric":
+        if self.model.kind in ("symmetric", "tied"):
             raise ValueError('several projections need model.kind "asymmetric"')
         if self.dim % (2 * self.projections):
             raise ValueError(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from arcvec.embeddings import SymmetricEmbeddings
+from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.methods.method import Method
 
@@ -29,7 +29,7 @@ class NetMF(Method):
         20_000, ge=1, description="refuse larger graphs; the memory is 12 bytes x max_nodes^2"
     )
 
-    def fit(self, graph: Graph) -> SymmetricEmbeddings:
+    def fit(self, graph: Graph) -> EdgeEmbeddings:
         """Return the vectors of all nodes.
 
         Raises:
@@ -41,11 +41,12 @@ class NetMF(Method):
         refuse_above(self.max_nodes, graph, "NetMF factorises")
         matrix = deepwalk_matrix(undirected_adjacency(graph), self.window, self.negatives)
         values, vectors = leading_eigenpairs(matrix, self.dim, self.seed, largest="absolute")
-        return SymmetricEmbeddings(
+        return EdgeEmbeddings.one_vector(
             (vectors * np.sqrt(np.abs(values))).astype(np.float32),
-            np.sign(values).astype(np.float32),
+            np.sign(values),
             graph.nodes,
-            describe_fit("netmf", self, graph),
+            directed=graph.directed,
+            settings=describe_fit("netmf", self, graph),
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from arcvec.embeddings import SymmetricEmbeddings
+from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.methods.method import Method
 
@@ -43,7 +43,7 @@ class Node2Vec(Method):
     epochs: int = Field(1, ge=1, description="times that skip-gram goes over the walks")
     negatives: int = Field(5, ge=1, description="negatives per pair in skip-gram")
 
-    def fit(self, graph: Graph) -> SymmetricEmbeddings:
+    def fit(self, graph: Graph) -> EdgeEmbeddings:
         """Return the vectors of all nodes and the weights of their coordinates.
 
         Raises:
@@ -52,13 +52,12 @@ class Node2Vec(Method):
         from arcvec.methods.record import describe_fit
 
         vectors = self._skip_gram(graph)
-        weights = self._edge_weights(graph, vectors)
-        # The weights go into the vectors, up to signs: Y_u * Y_v is then symmetric to the last bit.
-        return SymmetricEmbeddings(
-            vectors * np.sqrt(np.abs(weights)),
-            np.sign(weights),
+        return EdgeEmbeddings.one_vector(
+            vectors,
+            self._edge_weights(graph, vectors),
             graph.nodes,
-            describe_fit("node2vec", self, graph),
+            directed=graph.directed,
+            settings=describe_fit("node2vec", self, graph),
         )
 
     def _skip_gram(self, graph: Graph) -> NDArray[np.float32]:

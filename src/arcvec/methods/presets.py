@@ -24,6 +24,7 @@ _PAPER: dict[str, Any] = {
         "window": 2,
     },
     "negatives": {"kind": "fixed", "per_pair": 5},
+    "model": {"kind": "asymmetric"},
     "training": {
         "batch_pairs": 16384,
         "steps": 1000,
@@ -34,7 +35,9 @@ _PAPER: dict[str, Any] = {
         "output_l2": 0.0,
         "anchor_only": True,
         "selection": "train",
+        "settle": 0.0,
         "evaluate_every": 100,
+        "patience": 10,
     },
 }
 

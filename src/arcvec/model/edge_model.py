@@ -6,11 +6,13 @@
 | f     | `EdgeModel.manifold`  | node_dim -> hidden -> manifold_dim                           |
 | L     | `source_projection`   | (manifold_dim, dim / 2)                                      |
 | R     | `target_projection`   | (dim / 2, manifold_dim)                                      |
-| w     | `scale`               | (dim,), symmetric models; `mixture`, (h,), in Eq. 5          |
+| w     | `scale`               | (dim,), one-vector models; `mixture`, (h,), in Eq. 5         |
 | g     | `Sides.pair_scores` of what `forward` returns                                        |
 
 The four models of the paper: asymmetric deep f(Y_u)^T L R f(Y_v) and shallow Y_u^T L R Y_v;
-symmetric deep w^T (f(Y_u) o f(Y_v)) and shallow w^T (Y_u o Y_v), with Y or f of size dim.
+symmetric deep w^T (f(Y_u) o f(Y_v)) and shallow w^T (Y_u o Y_v), with Y or f of size dim. One more
+for undirected graphs, tied: f(Y_u)^T L diag(w) L^T f(Y_v), where L has all of dim columns: two
+projections would have half of them each, and learn the same product twice.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ from arcvec.model.settings import ModelSettings
 from arcvec.model.sides import Sides
 
 _CHUNK = 1 << 16
+# Graphs are more often alike within than across: few coordinates of a tied model start negative.
+_ONE_NEGATIVE_IN = 8
 Statistics = list[tuple[Tensor, Tensor]]
 
 
@@ -59,7 +63,7 @@ class NodeTable:
 
 
 class EdgeModel(nn.Module):
-    """f, L and R, or f and w; the shallow model has no f."""
+    """f, L and R; or f and w, with or without L; the shallow model has no f."""
 
     def __init__(
         self, settings: ModelSettings, dim: int, generator: torch.Generator, projections: int = 1
@@ -70,6 +74,7 @@ class EdgeModel(nn.Module):
         manifold_dim = dim if symmetric else settings.manifold_dim
         sizes = (settings.node_dim, *settings.hidden, manifold_dim)
         shapes = list(pairwise(sizes)) if deep else []
+        inputs = manifold_dim if deep else settings.node_dim  # of the projections
         self.layers = nn.ModuleList(
             # No bias: BatchNorm, which follows, takes it off again.
             nn.Linear(*shape, bias=False)
@@ -81,8 +86,10 @@ class EdgeModel(nn.Module):
         self.scale = self.source_projection = self.target_projection = self.mixture = None
         if symmetric:
             self.scale = nn.Parameter(torch.empty(dim))
+        elif settings.kind == "tied":
+            self.scale = nn.Parameter(torch.empty(dim))
+            self.source_projection = nn.Parameter(torch.empty(inputs, dim))
         else:
-            inputs = manifold_dim if deep else settings.node_dim
             self.source_projection = nn.Parameter(torch.empty(inputs, dim // 2))
             self.target_projection = nn.Parameter(torch.empty(dim // 2, inputs))
         if projections > 1:
@@ -104,17 +111,21 @@ class EdgeModel(nn.Module):
             nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
         # Scores start with a standard deviation of about 1 over random pairs: BatchNorm gives f
         # coordinates of size 1, while rows of Y have norm 1.
-        if self.scale is not None:
-            # Both signs: where w is positive throughout, hardly any pair can score below 0.
+        # Both signs of w: where it is positive throughout, hardly any pair can score below 0.
+        if self.source_projection is None:
+            assert self.scale is not None
             std = dim**-0.5 if self.layers else dim**0.5
             nn.init.normal_(self.scale, std=std, generator=generator)
-        else:
-            assert self.source_projection is not None
-            assert self.target_projection is not None
-            norm_of_f = self.source_projection.shape[0] ** 0.5 if self.layers else 1.0
-            std = (dim // 2) ** -0.25 / norm_of_f
-            nn.init.normal_(self.source_projection, std=std, generator=generator)
+            return
+        inputs, columns = self.source_projection.shape
+        norm_of_f = inputs**0.5 if self.layers else 1.0
+        std = columns**-0.25 / norm_of_f
+        nn.init.normal_(self.source_projection, std=std, generator=generator)
+        if self.target_projection is not None:
             nn.init.normal_(self.target_projection, std=std, generator=generator)
+        if self.scale is not None:
+            nn.init.ones_(self.scale)
+            self.scale.data[::_ONE_NEGATIVE_IN] = -1.0
 
     def forward(self, rows: Tensor, *, anchor_only: bool = False) -> Sides:
         """Return the two sides of a batch's nodes.
@@ -133,11 +144,13 @@ class EdgeModel(nn.Module):
 
     def sides(self, source_manifold: Tensor, target_manifold: Tensor) -> Sides:
         """Return the two sides of nodes at these places of the manifold."""
-        if self.scale is not None:
+        if self.source_projection is None:
             return Sides(source_manifold, target_manifold, scale=self.scale)
-        assert self.source_projection is not None
-        assert self.target_projection is not None
         source = source_manifold @ self.source_projection
+        if self.target_projection is None:
+            shared = target_manifold is source_manifold
+            target = source if shared else target_manifold @ self.source_projection
+            return Sides(source, target, scale=self.scale)
         target = target_manifold @ self.target_projection.T
         if self.settings.unit_norm:
             source, target = F.normalize(source), F.normalize(target)

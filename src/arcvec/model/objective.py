@@ -53,7 +53,7 @@ class Objective:
             turned_loss = soft_label_loss(turned, self.reversed_label)
             loss = loss + self.negatives.reversed_weight * turned_loss
         if self.output_l2:
-            loss = loss + self.output_l2 * output_penalty(sides.source, sides.target)
+            loss = loss + self.output_l2 * output_penalty(sides.scaled_source, sides.target)
         return loss
 
     @staticmethod

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from arcvec.settings import Settings
 
+if TYPE_CHECKING:
+    from arcvec.graph.graph import Graph
+
 
 class ModelSettings(Settings):
     """The network that all nodes share, and the edge function on top of it."""
 
-    kind: Literal["asymmetric", "symmetric"] = Field(
-        "asymmetric",
+    kind: Literal["auto", "asymmetric", "symmetric", "tied"] = Field(
+        "auto",
         description="asymmetric: a source and a target vector per node, f(u)^T L R f(v); "
-        "symmetric: one vector for both, w^T (f(u) * f(v))",
+        "symmetric: one vector for both, w^T (f(u) * f(v)); tied: one vector for both, "
+        "f(u)^T L diag(w) L^T f(v); auto: tied on undirected graphs, else asymmetric",
     )
     node_dim: int = Field(
         100,
@@ -43,6 +47,13 @@ class ModelSettings(Settings):
 
     @model_validator(mode="after")
     def _fits_together(self) -> ModelSettings:
-        if self.kind == "symmetric" and self.unit_norm:
-            raise ValueError('unit_norm belongs to the asymmetric model; got kind "symmetric"')
+        if self.kind in ("symmetric", "tied") and self.unit_norm:
+            raise ValueError(f'unit_norm belongs to the asymmetric model; got kind "{self.kind}"')
         return self
+
+    def on(self, graph: Graph) -> ModelSettings:
+        """Return these settings with `kind` decided for a graph."""
+        if self.kind != "auto":
+            return self
+        tied = not graph.directed and not self.unit_norm
+        return self.model_copy(update={"kind": "tied" if tied else "asymmetric"})

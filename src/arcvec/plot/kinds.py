@@ -12,7 +12,7 @@ from arcvec.plot.circle import circle_figure
 from arcvec.plot.colours import colours_figure
 from arcvec.plot.figures import save_figure
 from arcvec.plot.measures import PlaneMeasures, measure_plane
-from arcvec.plot.plane import Plane, graph_over, unit_norms
+from arcvec.plot.plane import Plane, fits_plane, graph_over, unit_norms
 from arcvec.plot.spaces import spaces_figure
 from arcvec.plot.training import training_figure
 
@@ -75,7 +75,7 @@ def choose_kind(embeddings: EdgeEmbeddings) -> Kind:
     Two numbers a side need no projection: "circle" if all vectors have norm 1, else "colours".
     Of more numbers, "spaces" shows the best projection.
     """
-    if embeddings.dim != 4:
+    if not fits_plane(embeddings):
         return "spaces"
     on_circle = unit_norms(embeddings.source) and unit_norms(embeddings.target)
     return "circle" if on_circle else "colours"

@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
@@ -25,7 +25,8 @@ class Plane:
 
     Attributes:
         source, target: the paper's L^T f(Y) and R f(Y), also where the graph is undirected and a
-            score is the mean of both directions.
+            score is the mean of both directions. Of one vector for both sides, that vector as
+            target and the same times the weights as source: their product is the score.
         graph: its nodes in the order of the points.
     """
 
@@ -38,13 +39,14 @@ class Plane:
         """Return the plane of a result; nodes of the graph are matched by name.
 
         Raises:
-            ValueError: the result has another dim than 4, or the graph no edge among its nodes.
+            ValueError: the result has not two numbers a side, or the graph no edge among its nodes.
         """
-        if embeddings.dim != 4:
+        if not fits_plane(embeddings):
+            shared = "" if embeddings.weights is None else " in one vector for both sides"
             raise ValueError(
                 "expected a result of dim 4, two numbers a side, which a plane can show, got "
-                f"dim {embeddings.dim}; fit with --dim 4 (and --model.unit-norm for the circle), "
-                "or draw the best projection with --kind spaces"
+                f"dim {embeddings.dim}{shared}; fit with --dim 4 --model.kind asymmetric (and "
+                "--model.unit-norm for the circle), or draw the best projection with --kind spaces"
             )
         source = np.asarray(embeddings.source, dtype=np.float64)
         target = np.asarray(embeddings.target, dtype=np.float64)
@@ -64,7 +66,12 @@ class Plane:
         return rows.indices[rows.indptr[target] : rows.indptr[target + 1]]
 
 
-def unit_norms(vectors: NDArray[np.floating]) -> bool:
+def fits_plane(embeddings: EdgeEmbeddings) -> bool:
+    """Tell whether a result has two numbers a side: dim 4, or 2 in one vector for both sides."""
+    return bool(embeddings.target.shape[1] == 2)
+
+
+def unit_norms(vectors: ArrayLike) -> bool:
     """Tell whether every row has norm 1, up to the precision of storage."""
     norms = np.linalg.norm(np.asarray(vectors, dtype=np.float64), axis=1)
     return bool((np.abs(norms - 1) < _NORM_TOLERANCE).all())

@@ -30,7 +30,11 @@ def project(embeddings: EdgeEmbeddings) -> tuple[NDArray[np.float64], NDArray[np
     target_basis, target_part = np.linalg.qr(target.astype(np.float64))
     left, values, right = np.linalg.svd(source_part @ target_part.T)
     scale = np.sqrt(values[:2])
-    return source_basis @ left[:, :2] * scale, target_basis @ right[:2].T * scale
+    missing = ((0, 0), (0, 2 - scale.size))  # one number a side lies on a line
+    return (
+        np.pad(source_basis @ left[:, :2] * scale, missing),
+        np.pad(target_basis @ right[:2].T * scale, missing),
+    )
 
 
 def draw_spaces(

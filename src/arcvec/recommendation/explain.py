@@ -18,7 +18,8 @@ class KnownEdge:
 
     Attributes:
         similarity: cosine, from -1 to 1, between the other end and that of the explained edge: of
-            their source vectors if they are the sources, of their target vectors if the targets.
+            their source vectors if they are the sources, of their target vectors if the targets;
+            of one vector for both sides, of that vector times the roots of its weights.
         score: of the known edge itself.
     """
 
@@ -163,7 +164,13 @@ def _similar(
 
 def _cosines(embeddings: EdgeEmbeddings, side: Side, node: int, others: NodeIds) -> Scores:
     """Return the cosine between a node and others on one side; 0 where a vector is 0."""
-    vectors = embeddings.vectors(side, np.append(others, node))
+    ids = np.append(others, node)
+    if embeddings.weights is None:
+        vectors = embeddings.vectors(side, ids)
+    else:
+        # The same nearness on both sides and, like the scores, blind to a scale that moves from
+        # the vectors to the weights. Signs are left out: no cosine sees them.
+        vectors = embeddings.vectors("target", ids) * np.sqrt(np.abs(embeddings.weights))
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     directions = vectors / np.where(norms > 0, norms, 1)
     cosines: Scores = directions[:-1] @ directions[-1]

@@ -68,7 +68,7 @@ def train(
     validation: Validation | None = None,
     hooks: Hooks | None = None,
 ) -> None:
-    """Train `state` in place until its steps are done or the validation AUC stops rising.
+    """Train `state` in place to the end of its part: all steps, or no better AUC any more.
 
     Raises:
         FloatingPointError: the loss of a step is not finite.
@@ -87,17 +87,19 @@ def train(
         _require_finite(loss.item(), state.step + 1)
         state.history.recent_losses.append(loss.item())
         anchors = torch.from_numpy(batch.anchors) if settings.anchor_only else None
-        state.apply_gradients(nodes, rows, learning_rate(settings, state.step), anchors)
+        rate = learning_rate(settings, state.step, state.watched_until, state.end)
+        state.apply_gradients(nodes, rows, rate, anchors)
         state.step, state.place = state.step + 1, batch.next
-        if state.step % settings.evaluate_every == 0 or state.step == settings.steps:
+        if state.step % settings.evaluate_every == 0 or state.step == state.end:
             if validation:
                 state.validate(validation)
-            state.history.record(state.step, state.last_auc)
+            state.history.record(state.step, state.last_auc if validation else None)
         if hooks.report:
-            rate = meter.rate(batch.sources.size)
+            pairs_per_second = meter.rate(batch.sources.size)
+            last = state.end if state.settling else settings.steps
             hooks.report(
                 Progress(
-                    state.step, settings.steps, loss.item(), rate, state.last_auc, state.best_auc
+                    state.step, last, loss.item(), pairs_per_second, state.last_auc, state.best_auc
                 )
             )
         stopping = hooks.should_stop is not None and hooks.should_stop()
@@ -109,11 +111,24 @@ def train(
             raise Interrupted(state.step, hooks.checkpoint)
 
 
-def learning_rate(settings: TrainSettings, step: int) -> float:
-    """Return the learning rate of a step, counted from 0."""
+def learning_rate(
+    settings: TrainSettings, step: int, watched_until: int | None = None, end: int | None = None
+) -> float:
+    """Return the learning rate of a step, counted from 0.
+
+    Args:
+        watched_until, end: first step of the part that settles, and the step after its last; None
+            before that part.
+    """
     done = step / settings.steps
     stage = settings.learning_rates[int(done * len(settings.learning_rates))]
-    return stage * (0.5 + 0.5 * math.cos(math.pi * done) if settings.decay == "cosine" else 1.0)
+    if settings.decay == "none":
+        return stage
+    if settings.settle:
+        if watched_until is None or end is None:
+            return stage
+        done = (step - watched_until) / (end - watched_until)
+    return stage * (0.5 + 0.5 * math.cos(math.pi * done))
 
 
 def _require_finite(loss: float, step: int) -> None:

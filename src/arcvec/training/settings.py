@@ -12,31 +12,42 @@ from arcvec.settings import Settings
 class TrainSettings(Settings):
     """How the model is fitted."""
 
-    steps: int = Field(1000, ge=1, description="steps, if nothing stops the training earlier")
-    batch_pairs: int = Field(16384, ge=1, description="pairs per step")
+    steps: int = Field(600, ge=1, description="steps, if nothing stops the training earlier")
+    batch_pairs: int = Field(65536, ge=1, description="pairs per step")
     optimiser: Literal["adam", "percent-delta"] = Field("adam", description="update rule")
     learning_rates: tuple[Annotated[float, Field(gt=0)], ...] = Field(
         (0.01,), min_length=1, description="learning rates of equally long stages of the training"
     )
     decay: Literal["none", "cosine"] = Field(
-        "cosine", description="cosine lets the learning rate fall to zero over the training"
+        "cosine",
+        description="cosine lets the learning rate fall to zero: over the last part of the "
+        "training, see settle, or over all of it where settle is 0",
     )
     l2: float = Field(0.0, ge=0, description="L2 penalty on all parameters")
-    output_l2: float = Field(1e-4, ge=0, description="L2 penalty on the source and target vectors")
+    output_l2: float = Field(3e-5, ge=0, description="L2 penalty on the source and target vectors")
     anchor_only: bool = Field(
         False, description="update the node vectors of sources only, as the paper does"
     )
     selection: Literal["held-out", "train"] = Field(
         "held-out",
-        description="keep the vectors of the best AUC on held-out edges, "
-        "or on the training edges themselves, as the paper does",
+        description="watch the AUC on held-out edges, or on the training edges themselves, as the "
+        "paper does",
+    )
+    settle: float = Field(
+        0.5,
+        ge=0,
+        lt=1,
+        description="part of the training, at its end, that learns from all edges, those held out "
+        "too; where 0, the vectors of the best AUC are the result",
     )
     validation_fraction: float = Field(
         0.05, ge=0, lt=1, description="part of the training edges held out to watch the AUC"
     )
-    evaluate_every: int = Field(50, ge=1, description="steps between two validations")
+    evaluate_every: int = Field(25, ge=1, description="steps between two validations")
     patience: int = Field(
-        10, ge=1, description="validations without a better AUC after which training stops"
+        5,
+        ge=1,
+        description="validations without a better AUC after which training stops, or settles",
     )
     checkpoint_every: int = Field(200, ge=1, description="steps between two checkpoints")
     device: str = Field("auto", description="where to train: auto, cpu, cuda, cuda:1, ...")

@@ -48,8 +48,15 @@ class History:
 class TrainingState:
     """The model, the node table and their optimisers, with the place in the stream of batches.
 
+    Training has two parts. In the first, held-out edges tell when to stop; in the second, where
+    there is one, it settles on all edges.
+
     Args:
         identity: what a checkpoint must agree with to be resumed: settings, seed, graph, version.
+
+    Attributes:
+        end: the step with which this part of the training ends at the latest.
+        watched_until: the last step of the first part; None during it.
     """
 
     def __init__(
@@ -75,6 +82,13 @@ class TrainingState:
         self.validations_since_best = 0
         self.best: Sides | None = None
         self.history = History()
+        self.watched_until: int | None = None
+        self.end = settings.steps - round(settings.steps * settings.settle)
+
+    @property
+    def settling(self) -> bool:
+        """Whether the last part of the training, on all edges, has begun."""
+        return self.watched_until is not None
 
     @property
     def device(self) -> torch.device:
@@ -113,8 +127,17 @@ class TrainingState:
             self.validations_since_best += 1
 
     def finished(self, settings: TrainSettings) -> bool:
-        """Tell whether all steps are done, or the AUC has not risen for too long."""
-        return self.step >= settings.steps or self.validations_since_best >= settings.patience
+        """Tell whether all steps of this part are done, or the AUC has not risen for too long."""
+        tired = self.validations_since_best >= settings.patience
+        return self.step >= self.end or (tired and not self.settling)
+
+    def settle(self, settings: TrainSettings) -> None:
+        """Begin the last part of the training, as long as it took to the best AUC."""
+        useful = self.step - self.validations_since_best * settings.evaluate_every
+        length = round(useful * settings.settle / (1 - settings.settle))
+        self.watched_until, self.end = self.step, min(self.step + length, settings.steps)
+        self.place = Place(self.place.round_number + 1)
+        self.best = None
 
     def result(self) -> Sides:
         """Return the best sides of all nodes: the newest where nothing was validated."""
@@ -128,6 +151,8 @@ class TrainingState:
             "last_auc": self.last_auc,
             "best_auc": self.best_auc,
             "validations_since_best": self.validations_since_best,
+            "watched_until": self.watched_until,
+            "end": self.end,
             "history": asdict(self.history),
         }
         save_checkpoint(path, self._tensors(), {"identity": self.identity, "progress": progress})
@@ -155,6 +180,7 @@ class TrainingState:
         self.last_auc, self.best_auc = progress["last_auc"], progress["best_auc"]
         self.validations_since_best = progress["validations_since_best"]
         self.history = History(**progress["history"])
+        self.watched_until, self.end = progress["watched_until"], progress["end"]
 
     def _tensors(self) -> dict[str, Tensor]:
         tensors = {"table": self.table.values}
