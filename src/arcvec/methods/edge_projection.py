@@ -54,9 +54,11 @@ class TrainedMethod(Method):
             stream = BatchStream(
                 seen, self.walks, self.negatives, batch_pairs=batch_pairs, seed=self.seed
             )
-            # Where people link back, the reverse of an edge is often the next edge: it counts as
-            # one as far as the training graph says so.
-            objective = Objective(self.negatives, seen.reciprocity, output_l2)
+            label = self.negatives.reversed_label
+            if label is None:
+                # Where people link back, the reverse of an edge is often the next edge.
+                label = seen.reciprocity
+            objective = Objective(self.negatives, label, output_l2)
             train(state, stream, objective, self.training, validation=validation, hooks=hooks)
 
         if not state.settling:

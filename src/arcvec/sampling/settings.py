@@ -77,3 +77,10 @@ class NegativeSettings(Settings):
         description="mass of reversed one-way edges against that of all pairs "
         "(block, directed graphs); 0 leaves them out",
     )
+    reversed_label: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="how far a reversed one-way edge counts as an edge: 0 makes it a negative; by "
+        "default the part of the training edges that are returned (block, directed graphs)",
+    )

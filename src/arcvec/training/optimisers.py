@@ -62,9 +62,9 @@ class Adam(TensorOptimiser):
             return
         # One pass instead of a dozen, each with a copy of the rows: five times faster.
         self.steps += 1
-        tensors = (self.values, self.mean, self.square, gradient.contiguous(), rows)
-        arrays = (tensor.numpy() for tensor in tensors)
-        adam_rows(*arrays, self.l2, learning_rate, _BETAS, int(self.steps), _EPSILON)
+        table = (self.values.numpy(), self.mean.numpy(), self.square.numpy())
+        update = (gradient.contiguous().numpy(), rows.numpy())
+        adam_rows(*table, *update, self.l2, learning_rate, _BETAS, int(self.steps), _EPSILON)
 
     def _change(
         self, current: Tensor, gradient: Tensor, learning_rate: float, rows: Tensor | None
