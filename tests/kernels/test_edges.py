@@ -1,7 +1,7 @@
 import numpy as np
 
 from arcvec.graph.graph import Graph
-from arcvec.kernels.edges import contains_edges, find_edge
+from arcvec.kernels.edges import contains_edges, find_edge, sources_of_entries
 
 
 def test_every_pair_against_a_set():
@@ -26,3 +26,11 @@ def test_many_pairs_at_once():
     assert found.tolist() == [True, False, True, False]
     nothing = np.empty(0, dtype=np.int32)
     assert contains_edges(graph.indptr, graph.indices, nothing, nothing).size == 0
+
+
+def test_sources_of_entries():
+    """Rows without entries, first, last and in between, are nobody's source."""
+    graph = Graph.from_edges([1, 1, 4, 5, 5], [0, 2, 3, 1, 6], nodes=8)
+    entries = np.array([4, 0, 3, 1, 2, 2])
+    assert sources_of_entries(graph.indptr, entries).tolist() == [5, 1, 5, 1, 4, 4]
+    assert sources_of_entries(graph.indptr, np.arange(5)).tolist() == graph.row_of_entry.tolist()

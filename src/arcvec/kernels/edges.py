@@ -1,4 +1,4 @@
-"""Questions to a CSR adjacency: is there an edge, which edges lie inside a block."""
+"""Questions to a CSR adjacency: is there an edge, whose is an entry."""
 
 from __future__ import annotations
 
@@ -28,3 +28,20 @@ def contains_edges(indptr, indices, sources, targets):
     for i in prange(sources.size):
         found[i] = find_edge(indptr, indices, sources[i], targets[i]) >= 0
     return found
+
+
+@njit(cache=True, parallel=True)
+def sources_of_entries(indptr, entries):
+    """Return the row in which each entry of `indices` stands: (p,) int32."""
+    sources = np.empty(entries.size, dtype=np.int32)
+    for i in prange(entries.size):
+        # The last row that starts at the entry or before it; empty rows start where the next does.
+        low, high = 0, indptr.size - 1
+        while low < high:
+            middle = (low + high) >> 1
+            if indptr[middle + 1] <= entries[i]:
+                low = middle + 1
+            else:
+                high = middle
+        sources[i] = low
+    return sources

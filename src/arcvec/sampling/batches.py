@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcvec.graph.graph import Graph
-from arcvec.kernels.edges import contains_edges
+from arcvec.kernels.edges import contains_edges, sources_of_entries
 from arcvec.kernels.negatives import (
     compact_ids,
     draw_negatives,
@@ -183,7 +183,7 @@ class BatchStream:
         """Return random edges turned round, without those whose reverse is an edge."""
         graph = self.graph
         entries = generator.integers(graph.indices.size, size=count)
-        tails = (np.searchsorted(graph.indptr, entries, side="right") - 1).astype(np.int32)
+        tails = sources_of_entries(graph.indptr, entries)
         heads = graph.indices[entries]
         one_way = ~contains_edges(graph.indptr, graph.indices, heads, tails)
         return heads[one_way], tails[one_way]
