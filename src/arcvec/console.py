@@ -61,7 +61,7 @@ def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], N
     from rich.progress import Progress as Bar
 
     columns = (
-        TextColumn("training"),
+        TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TextColumn("loss {task.fields[loss]}"),
@@ -70,7 +70,7 @@ def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], N
         TimeRemainingColumn(compact=True),
     )
     bar = Bar(*columns, console=messages, disable=quiet)
-    task = bar.add_task("", total=None, loss="-", speed="-", auc="-")
+    task = bar.add_task("training", total=None, loss="-", speed="-", auc="-")
     last_step = 0
 
     def report(progress: Progress) -> None:
@@ -81,6 +81,7 @@ def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], N
         auc = progress.validation_auc
         bar.update(
             task,
+            description=f"trial {progress.trial + 1}" if progress.trial else "training",
             total=progress.steps,
             completed=progress.step,
             loss=f"{progress.loss:.3f}",

@@ -407,11 +407,19 @@ def test_workers_share_the_cores(run, folder, started):
     assert "at least 1 worker" in run(HEAD, DEGREES, flags=["--workers", "0"], fails=True)
 
 
+@pytest.fixture(scope="module")
+def planted_splits(tmp_path_factory):
+    out = tmp_path_factory.mktemp("planted")
+    script = EXPERIMENTS.parent / "scripts/planted_reciprocity.py"
+    subprocess.run([sys.executable, script, "-o", out], check=True, stdout=subprocess.DEVNULL)
+    return out
+
+
 @pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.toml")), ids=lambda path: path.stem)
 @pytest.mark.parametrize("quick", [True, False])
-def test_committed_experiments_are_well_formed(path, quick, shared_data):
+def test_committed_experiments_are_well_formed(path, quick, shared_data, planted_splits):
     experiment = read_experiment(path, quick=quick)
-    cells = grid_cells(experiment, [shared_data("splits")])
+    cells = grid_cells(experiment, [shared_data("splits"), planted_splits])
     assert len({(c.dataset, c.label, c.dim, c.seed) for c in cells}) == len(cells)
     assert experiment.name == path.stem
     labels = {entry.label for entry in experiment.methods}

@@ -97,7 +97,7 @@ def test_objective_of_a_batch_against_a_slow_sum(kind):
     batch = next(stream.start_at(Place()))
     vectors = np.random.default_rng(0).normal(size=(2, len(batch.nodes), 2))
     source, target = torch.from_numpy(vectors)
-    objective = Objective(settings, reversed_label=0.25, output_l2=0.1)
+    objective = Objective(settings, reversed_label=0.25)
     scores = vectors[0] @ vectors[1].T
 
     def softplus(x):
@@ -114,5 +114,5 @@ def test_objective_of_a_batch_against_a_slow_sum(kind):
         turned = scores[batch.reversed_sources, batch.reversed_targets]
         expected += 0.5 * (0.25 * softplus(-turned) + 0.75 * softplus(turned)).mean()
     expected += 0.1 * (vectors**2).sum(axis=2).mean(axis=1).sum()
-    loss = objective.loss(Sides(source, target), batch)
+    loss = objective.loss(Sides(source, target), batch, output_l2=0.1)
     assert loss.item() == pytest.approx(expected, rel=1e-9)

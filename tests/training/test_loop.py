@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -29,6 +31,7 @@ VARIANTS = {
         "model": {"kind": "symmetric"},
         "training": {"selection": "train", "settle": 0.0},
     },
+    "trials of L2": {"training": {"stronger_l2": (0.1, 1.0), "patience": 1}},
     "tied, settling early": {
         "model": {"kind": "tied"},
         "training": {"settle": 0.3, "patience": 1},
@@ -46,6 +49,7 @@ def graph():
 def method(request):
     changes = request.param
     training = {"steps": 24, "batch_pairs": 200, "evaluate_every": 5, "checkpoint_every": 7}
+    training |= {"stronger_l2": ()}
     return EdgeProjection(
         dim=8,
         seed=1,
@@ -60,8 +64,12 @@ def test_reports_every_step(graph, method):
     reports = []
     fitted = method.fit(graph, Hooks(report=reports.append))
     steps = fitted.settings["steps_done"]
-    assert [progress.step for progress in reports] == list(range(1, steps + 1))
-    assert reports[-1].steps == steps <= 24
+    firsts = [i for i, progress in enumerate(reports) if progress.step == 1]
+    assert [reports[i].trial for i in firsts] == list(range(len(firsts)))
+    assert reports[-1].step == reports[-1].steps == steps <= 24
+    assert all(
+        b.step - a.step in (1, 1 - a.step) for a, b in pairwise(reports) if a.trial <= b.trial
+    )
     assert all(np.isfinite(progress.loss) for progress in reports)
     assert reports[3].validation_auc is None
     assert 0 < reports[4].validation_auc <= reports[-1].best_auc <= 1
@@ -102,7 +110,7 @@ def test_interrupted_and_resumed_is_the_same_as_never_interrupted(
     stopping = Hooks(should_stop=lambda: next(steps) == stop_after, checkpoint=checkpoint)
     with pytest.raises(Interrupted) as stop:
         method.fit(graph, stopping)
-    assert stop.value.step == stop_after
+    assert stop.value.step == stop_after or method.training.stronger_l2  # which begin at 1 again
     resumed = method.fit(graph, Hooks(checkpoint=checkpoint, resume=True))
     whole = method.fit(graph)
     assert np.asarray(resumed.source).tobytes() == np.asarray(whole.source).tobytes()
@@ -111,8 +119,9 @@ def test_interrupted_and_resumed_is_the_same_as_never_interrupted(
 
 
 def test_the_result_keeps_the_course_of_the_training(graph, method):
-    losses = []
-    fitted = method.fit(graph, Hooks(report=lambda progress: losses.append(progress.loss)))
+    reports = []
+    fitted = method.fit(graph, Hooks(report=reports.append))
+    losses = [report.loss for report in reports if report.trial == reports[-1].trial]
     history = fitted.settings["history"]
     every = method.training.evaluate_every
     assert history["step"][:2] == [every, 2 * every]
@@ -152,10 +161,44 @@ def test_settling_is_as_long_as_it_took_to_the_best_auc(graph):
     training = TrainSettings(steps=1000, settle=0.5, evaluate_every=10, patience=3)
     state = EdgeProjection(dim=8, training=training)._initial_state("x", graph, 1)
     state.step, state.validations_since_best = 90, 3
+    state.best_step, state.best_auc = 60, 0.9
     assert state.finished(training)
     state.settle(training)
     assert not state.finished(training)
     assert state.end == 90 + 60
+
+
+def test_stronger_penalties_are_tried_where_the_auc_is_best_early(graph, monkeypatch):
+    training = TrainSettings(steps=100, settle=0.5, stronger_l2=(0.1, 1.0))
+    trained = EdgeProjection(dim=8, training=training)._initial_state("x", graph, 1)
+    assert trained.next_l2(training) is None  # nothing was validated
+    trained.best_auc, trained.best_step = 0.9, 17
+    assert trained.next_l2(training) == 0.1  # the graph is small
+    monkeypatch.setattr("arcvec.training.state._SMALL", 100)
+    assert trained.next_l2(training) is None
+    trained.best_step = 16
+    assert trained.next_l2(training) == 0.1
+    trained.trial, trained.best_step = 1, 50
+    assert trained.next_l2(training) == 1.0
+    trained.trial = 2
+    assert trained.next_l2(training) is None
+
+
+def test_the_best_trial_is_taken(graph):
+    """On a random graph restraint wins: with it, vectors say little more than degrees."""
+    training = TrainSettings(steps=200, batch_pairs=2000, stronger_l2=(0.1,), evaluate_every=5)
+    trials = []
+
+    def report(progress):
+        if len(trials) == progress.trial:
+            trials.append(0.0)
+        trials[progress.trial] = progress.best_auc or 0.0
+
+    fitted = EdgeProjection(dim=8, training=training).fit(graph, Hooks(report=report))
+    assert len(trials) == 2
+    assert fitted.settings["validation_auc"] == max(trials)
+    expected = (training.output_l2, 0.1)[int(np.argmax(trials))]
+    assert fitted.settings["output_l2"] == expected
 
 
 def test_checkpoints_are_written_on_the_way(graph, method, tmp_path):
@@ -212,7 +255,7 @@ def test_anchor_only_moves_sources_only(kind):
     before = state.table.values.clone()
     stream = BatchStream(graph, method.walks, negatives, batch_pairs=100, seed=0)
     batch = next(stream.start_at(Place()))
-    train(state, stream, Objective(negatives, 0.0, 0.0), method.training)
+    train(state, stream, Objective(negatives, 0.0), method.training)
     moved = (state.table.values != before).any(dim=1).nonzero().ravel().tolist()
     assert moved == sorted(batch.nodes[batch.anchors].tolist())
     assert set(range(4)) <= set(moved) < set(range(8))

@@ -50,19 +50,29 @@ class TrainedMethod(Method):
             state.restore(hooks.checkpoint)
 
         def train_on(seen: Graph, validation: Validation | None) -> None:
-            batch_pairs, output_l2 = self.training.batch_pairs, self.training.output_l2
             stream = BatchStream(
-                seen, self.walks, self.negatives, batch_pairs=batch_pairs, seed=self.seed
+                seen,
+                self.walks,
+                self.negatives,
+                batch_pairs=self.training.batch_pairs,
+                seed=self.seed,
             )
             label = self.negatives.reversed_label
             if label is None:
                 # Where people link back, the reverse of an edge is often the next edge.
                 label = seen.reciprocity
-            objective = Objective(self.negatives, label, output_l2)
+            objective = Objective(self.negatives, label)
             train(state, stream, objective, self.training, validation=validation, hooks=hooks)
 
         if not state.settling:
-            train_on(*choose_validation(graph, self.training, self.seed))
+            watched = choose_validation(graph, self.training, self.seed)
+            train_on(*watched)
+            while (output_l2 := state.next_l2(self.training)) is not None:
+                best, trial = state.best_trial(), state.trial + 1
+                state = self._initial_state(name, graph, projections)
+                state.output_l2, state.trial, state.kept = output_l2, trial, best
+                train_on(*watched)
+            state = state.best_trial()
             if self.training.settle:
                 state.settle(self.training)
         if state.settling:
@@ -164,6 +174,7 @@ def _provenance(state: TrainingState) -> dict[str, Any]:
         **state.identity,
         "steps_done": state.step,
         "validation_auc": state.best_auc,
+        "output_l2": state.output_l2,
         "norm_std": None if spread is None else spread.item(),
         "history": state.history.as_dict(),
     }

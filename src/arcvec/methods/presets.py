@@ -33,6 +33,7 @@ _PAPER: dict[str, Any] = {
         "decay": "none",
         "l2": 1e-4,
         "output_l2": 0.0,
+        "stronger_l2": (),
         "anchor_only": True,
         "selection": "train",
         "settle": 0.0,

@@ -25,15 +25,17 @@ class Objective:
 
     Attributes:
         reversed_label: how far a reversed one-way edge counts as an edge, from 0 to 1.
-        output_l2: weight of the squared norms of the vectors.
     """
 
     negatives: NegativeSettings
     reversed_label: float
-    output_l2: float
 
-    def loss(self, sides: Sides, batch: Batch) -> Tensor:
-        """Return the loss of a batch, given the sides of `batch.nodes`."""
+    def loss(self, sides: Sides, batch: Batch, output_l2: float = 0.0) -> Tensor:
+        """Return the loss of a batch, given the sides of `batch.nodes`.
+
+        Args:
+            output_l2: weight of the squared norms of the vectors.
+        """
 
         def at(positions: NDArray[np.int64]) -> Tensor:
             return torch.from_numpy(positions).to(sides.source.device)
@@ -52,8 +54,8 @@ class Objective:
             turned = sides.pair_scores(at(batch.reversed_sources), at(batch.reversed_targets))
             turned_loss = soft_label_loss(turned, self.reversed_label)
             loss = loss + self.negatives.reversed_weight * turned_loss
-        if self.output_l2:
-            loss = loss + self.output_l2 * output_penalty(sides.scaled_source, sides.target)
+        if output_l2:
+            loss = loss + output_l2 * output_penalty(sides.scaled_source, sides.target)
         return loss
 
     @staticmethod

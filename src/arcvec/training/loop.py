@@ -23,6 +23,7 @@ class Progress:
 
     Attributes:
         validation_auc: of the newest validation; None before the first.
+        trial: how often the training was begun anew, each time with a stronger L2 penalty.
     """
 
     step: int
@@ -31,6 +32,7 @@ class Progress:
     pairs_per_second: float
     validation_auc: float | None
     best_auc: float | None
+    trial: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def train(
         nodes = torch.from_numpy(batch.nodes).to(state.device, torch.int64)
         rows = state.table.read(nodes)
         sides = state.model(rows, anchor_only=settings.anchor_only)
-        loss = objective.loss(sides, batch)
+        loss = objective.loss(sides, batch, state.output_l2)
         loss.backward()  # type: ignore[no-untyped-call]
         _require_finite(loss.item(), state.step + 1)
         state.history.recent_losses.append(loss.item())
@@ -97,10 +99,9 @@ def train(
         if hooks.report:
             pairs_per_second = meter.rate(batch.sources.size)
             last = state.end if state.settling else settings.steps
+            aucs = (state.last_auc, state.best_auc)
             hooks.report(
-                Progress(
-                    state.step, last, loss.item(), pairs_per_second, state.last_auc, state.best_auc
-                )
+                Progress(state.step, last, loss.item(), pairs_per_second, *aucs, state.trial)
             )
         stopping = hooks.should_stop is not None and hooks.should_stop()
         if hooks.checkpoint and (stopping or state.step % settings.checkpoint_every == 0):

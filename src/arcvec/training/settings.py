@@ -25,6 +25,12 @@ class TrainSettings(Settings):
     )
     l2: float = Field(0.0, ge=0, description="L2 penalty on all parameters")
     output_l2: float = Field(3e-5, ge=0, description="L2 penalty on the source and target vectors")
+    stronger_l2: tuple[Annotated[float, Field(ge=0)], ...] = Field(
+        (0.03, 0.1),
+        description="values of output_l2 to try as well, on graphs of up to 2,500 nodes and where "
+        "the AUC on held-out edges is best early, within the first third of the steps that are "
+        "watched; the best of all is taken",
+    )
     anchor_only: bool = Field(
         False, description="update the node vectors of sources only, as the paper does"
     )
@@ -42,6 +48,11 @@ class TrainSettings(Settings):
     )
     validation_fraction: float = Field(
         0.05, ge=0, lt=1, description="part of the training edges held out to watch the AUC"
+    )
+    validation_edges: int = Field(
+        500,
+        ge=0,
+        description="hold out at least so many edges of small graphs, but no more than a fifth",
     )
     evaluate_every: int = Field(25, ge=1, description="steps between two validations")
     patience: int = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -17,6 +18,8 @@ from arcvec.training.checkpoint import load_checkpoint, save_checkpoint
 from arcvec.training.optimisers import Adam, PercentDelta, TensorOptimiser
 from arcvec.training.settings import TrainSettings
 from arcvec.training.validation import Validation
+
+_SMALL = 2500
 
 
 @dataclass
@@ -55,6 +58,9 @@ class TrainingState:
         identity: what a checkpoint must agree with to be resumed: settings, seed, graph, version.
 
     Attributes:
+        output_l2: what the vectors are penalised with in this trial.
+        trial: how many values of it were tried before.
+        kept: the best state of the trials before, if there were any.
         end: the step with which this part of the training ends at the latest.
         watched_until: the last step of the first part; None during it.
     """
@@ -70,6 +76,7 @@ class TrainingState:
         self.model = model
         self.table = table
         self.identity = identity
+        self.settings = settings
         self.table_optimiser = rule(table.values, l2=settings.l2)
         self.optimisers = {
             name: rule(parameter.data, l2=settings.l2)
@@ -82,6 +89,10 @@ class TrainingState:
         self.validations_since_best = 0
         self.best: Sides | None = None
         self.history = History()
+        self.output_l2 = settings.output_l2
+        self.trial = 0
+        self.kept: TrainingState | None = None
+        self.best_step = 0
         self.watched_until: int | None = None
         self.end = settings.steps - round(settings.steps * settings.settle)
 
@@ -121,7 +132,7 @@ class TrainingState:
         sides = self.model.embed(self.table)
         self.last_auc = validation.auc(sides)
         if self.best_auc is None or self.last_auc > self.best_auc:
-            self.best_auc, self.best = self.last_auc, sides
+            self.best_auc, self.best, self.best_step = self.last_auc, sides, self.step
             self.validations_since_best = 0
         else:
             self.validations_since_best += 1
@@ -131,9 +142,27 @@ class TrainingState:
         tired = self.validations_since_best >= settings.patience
         return self.step >= self.end or (tired and not self.settling)
 
+    def next_l2(self, settings: TrainSettings) -> float | None:
+        """Return a penalty to try from the start again, once this trial is watched to its end."""
+        if self.best_auc is None or self.trial >= len(settings.stronger_l2):
+            return None
+        # What is best so early is learned by heart soon after: more restraint may be better. On
+        # small graphs it often is, and a trial costs little.
+        early = self.best_step <= self.end // 3
+        if self.trial == 0 and not early and len(self.table.values) > _SMALL:
+            return None
+        return settings.stronger_l2[self.trial]
+
+    def best_trial(self) -> TrainingState:
+        """Return the best of this trial and those before it."""
+        if self.kept is None or (self.best_auc or 0.0) > (self.kept.best_auc or 0.0):
+            self.kept = None
+            return self
+        return self.kept
+
     def settle(self, settings: TrainSettings) -> None:
         """Begin the last part of the training, as long as it took to the best AUC."""
-        useful = self.step - self.validations_since_best * settings.evaluate_every
+        useful = self.step if self.best_auc is None else self.best_step
         length = round(useful * settings.settle / (1 - settings.settle))
         self.watched_until, self.end = self.step, min(self.step + length, settings.steps)
         self.place = Place(self.place.round_number + 1)
@@ -145,7 +174,11 @@ class TrainingState:
 
     def save(self, path: Path) -> None:
         """Write a checkpoint."""
-        progress = {
+        state = {"identity": self.identity, "progress": self._progress()}
+        save_checkpoint(path, self._tensors(), state)
+
+    def _progress(self) -> dict[str, Any]:
+        return {
             "step": self.step,
             "place": list(self.place),
             "last_auc": self.last_auc,
@@ -153,9 +186,12 @@ class TrainingState:
             "validations_since_best": self.validations_since_best,
             "watched_until": self.watched_until,
             "end": self.end,
+            "best_step": self.best_step,
+            "output_l2": self.output_l2,
+            "trial": self.trial,
+            "kept": None if self.kept is None else self.kept._progress(),
             "history": asdict(self.history),
         }
-        save_checkpoint(path, self._tensors(), {"identity": self.identity, "progress": progress})
 
     def restore(self, path: Path) -> None:
         """Continue from a checkpoint of the same settings, seed and graph."""
@@ -166,21 +202,25 @@ class TrainingState:
                     f"{path}: cannot resume, the checkpoint was made with another {name}; "
                     "use the same, or fit without --resume"
                 )
-        best = {
-            name.removeprefix("best."): tensors.pop(name)
-            for name in list(tensors)
-            if name.startswith("best.")
-        }
+        self._restore(tensors, saved["progress"])
+
+    def _restore(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
+        if progress["kept"] is not None:
+            table = NodeTable(self.table.values.clone(), self.table.weights)
+            self.kept = TrainingState(deepcopy(self.model), table, self.settings, self.identity)
+            self.kept._restore(_take(tensors, "kept."), progress["kept"])
+        best = _take(tensors, "best.")
         self.best = Sides(**best) if best else None
         for name, tensor in self._tensors().items():
-            if not name.startswith("best."):
+            if not name.startswith(("best.", "kept.")):
                 tensor.copy_(tensors[name])
-        progress = saved["progress"]
         self.step, self.place = progress["step"], Place(*progress["place"])
         self.last_auc, self.best_auc = progress["last_auc"], progress["best_auc"]
         self.validations_since_best = progress["validations_since_best"]
         self.history = History(**progress["history"])
         self.watched_until, self.end = progress["watched_until"], progress["end"]
+        self.output_l2, self.trial = progress["output_l2"], progress["trial"]
+        self.best_step = progress["best_step"]
 
     def _tensors(self) -> dict[str, Tensor]:
         tensors = {"table": self.table.values}
@@ -192,4 +232,12 @@ class TrainingState:
                 tensors[f"model.{name}.{key}"] = value
         if self.best:
             tensors |= {f"best.{name}": tensor for name, tensor in self.best.tensors()}
+        if self.kept:
+            tensors |= {f"kept.{name}": tensor for name, tensor in self.kept._tensors().items()}
         return tensors
+
+
+def _take(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Take the tensors whose names begin so out of a dictionary; names lose the prefix."""
+    names = [name for name in tensors if name.startswith(prefix)]
+    return {name.removeprefix(prefix): tensors.pop(name) for name in names}

@@ -19,6 +19,7 @@ from arcvec.training.settings import TrainSettings
 logger = logging.getLogger(__name__)
 
 _FEWEST_EDGES = 20
+_LARGEST_PART = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,11 @@ def choose_validation(
     """Return the graph to train on, and what to watch the AUC on."""
     if settings.selection == "train":
         return graph, _against_train(graph, seed)
-    return hold_out(graph, settings.validation_fraction, seed)
+    fraction = settings.validation_fraction
+    if fraction and graph.num_edges:
+        wanted = min(_LARGEST_PART, settings.validation_edges / graph.num_edges)
+        fraction = max(fraction, wanted)
+    return hold_out(graph, fraction, seed)
 
 
 def _against_train(graph: Graph, seed: int) -> Validation:
