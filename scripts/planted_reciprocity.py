@@ -41,8 +41,8 @@ def planted_graph(reciprocity: float, seed: int = 0) -> Graph:
     wanted, offered = rng.normal(size=(2, NUM_NODES, 4))
     activity, popularity = rng.normal(size=(2, NUM_NODES))
     scores = 1.5 * wanted @ offered.T + activity[:, None] + popularity
-    # The pair's better direction alone: a returned edge is then returned on purpose.
     scores += rng.gumbel(size=scores.shape)
+    # Of each pair the better direction alone: all returned edges are those planted below.
     one_way = scores > scores.T
     # Of m edges, each returned with probability q, 2q / (1 + q) have a reverse.
     returning = reciprocity / (2 - reciprocity)

@@ -81,7 +81,7 @@ def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], N
         auc = progress.validation_auc
         bar.update(
             task,
-            description=f"trial {progress.trial + 1}" if progress.trial else "training",
+            description=f"training, trial {progress.trial + 1}" if progress.trial else "training",
             total=progress.steps,
             completed=progress.step,
             loss=f"{progress.loss:.3f}",

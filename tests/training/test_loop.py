@@ -101,18 +101,18 @@ def test_same_bytes_where_torch_uses_its_threads(kind):
     assert len({np.asarray(fit.source).tobytes() for fit in fits}) == 1
 
 
-@pytest.mark.parametrize("stop_after", [3, 11, 13])
-def test_interrupted_and_resumed_is_the_same_as_never_interrupted(
-    graph, method, stop_after, tmp_path
-):
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.7, 0.95])
+def test_interrupted_and_resumed_is_the_same_as_never_interrupted(graph, method, part, tmp_path):
+    reports = []
+    whole = method.fit(graph, Hooks(report=reports.append))
+    stop_after = int(part * len(reports))
     steps = iter(range(1, 100))
     checkpoint = tmp_path / "fit.checkpoint"
     stopping = Hooks(should_stop=lambda: next(steps) == stop_after, checkpoint=checkpoint)
     with pytest.raises(Interrupted) as stop:
         method.fit(graph, stopping)
-    assert stop.value.step == stop_after or method.training.stronger_l2  # which begin at 1 again
+    assert stop.value.step == reports[stop_after - 1].step
     resumed = method.fit(graph, Hooks(checkpoint=checkpoint, resume=True))
-    whole = method.fit(graph)
     assert np.asarray(resumed.source).tobytes() == np.asarray(whole.source).tobytes()
     assert np.asarray(resumed.target).tobytes() == np.asarray(whole.target).tobytes()
     assert resumed.settings == whole.settings
@@ -185,7 +185,7 @@ def test_stronger_penalties_are_tried_where_the_auc_is_best_early(graph, monkeyp
 
 
 def test_the_best_trial_is_taken(graph):
-    """On a random graph restraint wins: with it, vectors say little more than degrees."""
+    """By the AUC on held-out edges, whichever trial that is."""
     training = TrainSettings(steps=200, batch_pairs=2000, stronger_l2=(0.1,), evaluate_every=5)
     trials = []
 
@@ -203,10 +203,10 @@ def test_the_best_trial_is_taken(graph):
 
 def test_checkpoints_are_written_on_the_way(graph, method, tmp_path):
     checkpoint = tmp_path / "fit.checkpoint"
-    method.fit(graph, Hooks(checkpoint=checkpoint))
+    reports = []
+    method.fit(graph, Hooks(report=reports.append, checkpoint=checkpoint))
     tensors, state = load_checkpoint(checkpoint)
-    assert state["progress"]["step"] % 7 == 0
-    assert state["progress"]["step"] > 7
+    assert state["progress"]["step"] == [p.step for p in reports if p.step % 7 == 0][-1]
     assert tensors["table"].shape == (120, 8)
     assert [path.name for path in tmp_path.iterdir()] == ["fit.checkpoint"]
 

@@ -68,11 +68,11 @@ class TrainedMethod(Method):
             watched = choose_validation(graph, self.training, self.seed)
             train_on(*watched)
             while (output_l2 := state.next_l2(self.training)) is not None:
-                best, trial = state.best_trial(), state.trial + 1
+                best, trial = state.keep_better(), state.trial + 1
                 state = self._initial_state(name, graph, projections)
                 state.output_l2, state.trial, state.kept = output_l2, trial, best
                 train_on(*watched)
-            state = state.best_trial()
+            state = state.keep_better()
             if self.training.settle:
                 state.settle(self.training)
         if state.settling:

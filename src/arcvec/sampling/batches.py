@@ -183,6 +183,7 @@ class BatchStream:
         """Return random edges turned round, without those whose reverse is an edge."""
         graph = self.graph
         entries = generator.integers(graph.indices.size, size=count)
+        # Not `row_of_entry`: that is as large as the graph.
         tails = sources_of_entries(graph.indptr, entries)
         heads = graph.indices[entries]
         one_way = ~contains_edges(graph.indptr, graph.indices, heads, tails)

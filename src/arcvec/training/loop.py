@@ -97,19 +97,26 @@ def train(
                 state.validate(validation)
             state.history.record(state.step, state.last_auc if validation else None)
         if hooks.report:
-            pairs_per_second = meter.rate(batch.sources.size)
-            last = state.end if state.settling else settings.steps
-            aucs = (state.last_auc, state.best_auc)
             hooks.report(
-                Progress(state.step, last, loss.item(), pairs_per_second, *aucs, state.trial)
+                Progress(
+                    step=state.step,
+                    steps=state.end if state.settling else settings.steps,
+                    loss=loss.item(),
+                    pairs_per_second=meter.rate(batch.sources.size),
+                    validation_auc=state.last_auc,
+                    best_auc=state.best_auc,
+                    trial=state.trial,
+                )
             )
         stopping = hooks.should_stop is not None and hooks.should_stop()
         if hooks.checkpoint and (stopping or state.step % settings.checkpoint_every == 0):
             state.save(hooks.checkpoint)
-        if state.finished(settings):
-            return
-        if stopping:
+        finished = state.finished(settings)
+        # Asked to stop with the very last step, it is done instead; at the end of a part it stops.
+        if stopping and not (finished and (state.settling or not settings.settle)):
             raise Interrupted(state.step, hooks.checkpoint)
+        if finished:
+            return
 
 
 def learning_rate(

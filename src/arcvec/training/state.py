@@ -153,8 +153,8 @@ class TrainingState:
             return None
         return settings.stronger_l2[self.trial]
 
-    def best_trial(self) -> TrainingState:
-        """Return the best of this trial and those before it."""
+    def keep_better(self) -> TrainingState:
+        """Return the better of this trial and the best before it, and forget the other."""
         if self.kept is None or (self.best_auc or 0.0) > (self.kept.best_auc or 0.0):
             self.kept = None
             return self
