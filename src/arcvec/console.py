@@ -81,7 +81,7 @@ def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], N
         auc = progress.validation_auc
         bar.update(
             task,
-            description=f"training, trial {progress.trial + 1}" if progress.trial else "training",
+            description=_which_training(progress),
             total=progress.steps,
             completed=progress.step,
             loss=f"{progress.loss:.3f}",
@@ -95,6 +95,13 @@ def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], N
     finally:
         if last_step:
             bar.stop()
+
+
+def _which_training(progress: Progress) -> str:
+    which = "training"
+    if progress.members > 1:
+        which += f" {progress.member + 1} of {progress.members}"
+    return f"{which}, trial {progress.trial + 1}" if progress.trial else which
 
 
 @contextmanager

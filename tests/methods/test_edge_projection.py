@@ -165,3 +165,36 @@ def test_projections_must_share_dim():
         MixedProjections(dim=12, projections=4)
     with pytest.raises(ValidationError, match="asymmetric"):
         MixedProjections(model=ModelSettings(kind="symmetric"))
+
+
+@pytest.mark.parametrize("directed", [True, False], ids=["two vectors", "one vector"])
+def test_a_score_is_the_mean_of_the_members_scores(directed):
+    """Members that share dim: the first of them is what a training alone would be."""
+    graph = planted_graph(directed=directed)
+    training = TrainSettings(steps=10, batch_pairs=500, stronger_l2=())
+    together = EdgeProjection(dim=12, members=3, training=training).fit(graph)
+    assert together.dim == 12
+    scores = together.score_all_targets(np.arange(20))
+    width = together.target.shape[1] // 3
+    parts = [
+        np.asarray(together.source)[:20, i : i + width] @ together.target[:, i : i + width].T
+        for i in range(0, 3 * width, width)
+    ]
+    np.testing.assert_allclose(scores, sum(parts), rtol=1e-4, atol=1e-5)
+    alone = EdgeProjection(dim=4, training=training).fit(graph).score_all_targets(np.arange(20))
+    np.testing.assert_allclose(3 * parts[0], alone, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("dim", "members"), [(2, 1), (30, 1), (32, 2), (36, 2), (50, 1), (64, 4), (100, 5), (512, 8)]
+)
+def test_how_many_members_share_a_dim(dim, members):
+    graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
+    fitted = EdgeProjection(dim=dim, training=TrainSettings(steps=1)).fit(graph)
+    assert fitted.dim == dim
+    assert max(fitted.settings["history"]["member"]) + 1 == members
+
+
+def test_members_that_cannot_share_dim():
+    with pytest.raises(ValidationError, match=r"multiple of 6.*for each of 3 members, got 8"):
+        EdgeProjection(dim=8, members=3)

@@ -10,6 +10,7 @@ from arcvec.methods.netmf import NetMF, deepwalk_matrix
 from arcvec.methods.spectral import (
     leading_eigenpairs,
     leading_singular_vectors,
+    spectral_rows,
     undirected_adjacency,
 )
 from arcvec.methods.strap import STRAP, walk_ends
@@ -116,3 +117,36 @@ def test_iterative_solver_agrees_with_the_dense_one():
     empty = leading_singular_vectors(np.zeros((400, 400)), 3, seed=0)
     assert not any(part.any() for part in empty)
     assert [part.shape for part in empty] == [(400, 3), (3,), (400, 3)]
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_spectral_rows_tell_communities_apart(directed):
+    """Nodes of two groups that link within: near their own, far from the others."""
+    rng = np.random.default_rng(0)
+    group = np.arange(200) % 2
+    sources, targets = rng.integers(200, size=(2, 4000))
+    kept = group[sources] == group[targets]
+    graph = Graph.from_edges(sources[kept], targets[kept], directed=directed, nodes=200)
+    rows = spectral_rows(graph, 16, seed=0)
+    assert rows.shape == (200, 16)
+    assert rows.dtype == np.float32
+    np.testing.assert_array_equal(rows, spectral_rows(graph, 16, seed=0))
+    likeness = rows @ rows.T
+    same = group[:, None] == group
+    np.fill_diagonal(same, False)
+    assert likeness[same].mean() > likeness[group[:, None] != group].mean() + 0.1
+
+
+def test_spectral_rows_know_degrees():
+    star = Graph.from_edges([0] * 9, range(1, 10))
+    rows = spectral_rows(star, 12, seed=0)
+    assert rows[0, -1] > rows[1:, -1].max()  # out-degrees
+    assert rows[0, -2] < rows[1:, -2].min()  # in-degrees
+
+
+@pytest.mark.parametrize(("nodes", "columns"), [(3, 100), (40, 1), (40, 2), (40, 3)])
+def test_spectral_rows_of_any_size(nodes, columns):
+    graph = Graph.from_edges([0, 1], [1, 2], nodes=nodes)
+    rows = spectral_rows(graph, columns, seed=5)
+    assert rows.shape == (nodes, columns)
+    assert np.isfinite(rows).all()

@@ -25,10 +25,22 @@ def test_loss_and_auc_with_the_best_step():
         assert [20, 20] in [list(line.get_xdata()) for line in axes.lines]
 
 
+def test_a_line_for_every_member():
+    history = {name: 2 * column for name, column in HISTORY.items()}
+    history["member"] = [0, 0, 0, 1, 1, 1]
+    history["validation_auc"] = [0.7, 0.9, None, 0.8, 0.95, None]
+    above, below = training_figure(result(history=history)).axes
+    assert above.get_title() == "Training, 2 members"
+    assert [len(line.get_xdata()) for line in above.lines[:2]] == [3, 3]
+    assert below.lines[1].get_xydata().tolist() == [[10, 0.8], [20, 0.95]]
+    (text,) = below.get_legend().get_texts()
+    assert text.get_text() == "best: 0.9500 at step 20"
+
+
 def test_nothing_held_out():
     history = HISTORY | {"validation_auc": [None, None, None]}
     _, below = training_figure(result(history=history)).axes
-    assert not below.lines
+    assert not any(len(line.get_xdata()) for line in below.lines)
     assert below.texts[0].get_text() == "no edges were held out"
 
 

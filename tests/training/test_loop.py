@@ -6,6 +6,7 @@ import torch
 
 from arcvec.graph.graph import Graph
 from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.methods.training_plan import TrainingPlan
 from arcvec.model.objective import Objective
 from arcvec.model.settings import ModelSettings
 from arcvec.sampling.batches import BatchStream, Place
@@ -32,6 +33,12 @@ VARIANTS = {
         "training": {"selection": "train", "settle": 0.0},
     },
     "trials of L2": {"training": {"stronger_l2": (0.1, 1.0), "patience": 1}},
+    "two members": {"members": 2, "training": {"patience": 1}},
+    "two members, trials of L2": {
+        "members": 2,
+        "model": {"kind": "tied"},
+        "training": {"stronger_l2": (0.1,), "patience": 1},
+    },
     "tied, settling early": {
         "model": {"kind": "tied"},
         "training": {"settle": 0.3, "patience": 1},
@@ -53,6 +60,7 @@ def method(request):
     return EdgeProjection(
         dim=8,
         seed=1,
+        members=changes.get("members", 1),
         walks=WalkSettings(shuffle_pairs=2000),
         negatives=NegativeSettings(**changes.get("negatives", {})),
         model=ModelSettings(node_dim=8, **{"hidden": (8,), **changes.get("model", {})}),
@@ -60,15 +68,29 @@ def method(request):
     )
 
 
+def begin(graph, training):
+    """The state before the first step."""
+    plan = TrainingPlan(
+        WalkSettings(), NegativeSettings(), ModelSettings(), training, 8, projections=1, identity={}
+    )
+    return plan.state(graph, seed=0)
+
+
 def test_reports_every_step(graph, method):
     reports = []
     fitted = method.fit(graph, Hooks(report=reports.append))
-    steps = fitted.settings["steps_done"]
-    firsts = [i for i, progress in enumerate(reports) if progress.step == 1]
-    assert [reports[i].trial for i in firsts] == list(range(len(firsts)))
-    assert reports[-1].step == reports[-1].steps == steps <= 24
+    firsts = [progress for progress in reports if progress.step == 1]
+    assert [progress.trial for progress in firsts if progress.member == 0] == list(
+        range(len(firsts) - method.members + 1)
+    )
+    lasts = [max(p.step for p in reports if p.member == i) for i in range(method.members)]
+    assert reports[-1].step == reports[-1].steps <= 24
+    assert {progress.members for progress in reports} == {method.members}
+    assert sum(lasts) >= fitted.settings["steps_done"]
     assert all(
-        b.step - a.step in (1, 1 - a.step) for a, b in pairwise(reports) if a.trial <= b.trial
+        b.step - a.step in (1, 1 - a.step)
+        for a, b in pairwise(reports)
+        if (a.member, a.trial) <= (b.member, b.trial)
     )
     assert all(np.isfinite(progress.loss) for progress in reports)
     assert reports[3].validation_auc is None
@@ -121,17 +143,25 @@ def test_interrupted_and_resumed_is_the_same_as_never_interrupted(graph, method,
 def test_the_result_keeps_the_course_of_the_training(graph, method):
     reports = []
     fitted = method.fit(graph, Hooks(report=reports.append))
-    losses = [report.loss for report in reports if report.trial == reports[-1].trial]
-    history = fitted.settings["history"]
+    whole = fitted.settings["history"]
     every = method.training.evaluate_every
-    assert history["step"][:2] == [every, 2 * every]
-    assert history["step"][-1] == fitted.settings["steps_done"] == len(losses)
-    assert history["loss"][0] == pytest.approx(np.mean(losses[:every]))
-    watched = [auc for auc in history["validation_auc"] if auc is not None]
-    assert max(watched) == fitted.settings["validation_auc"]
-    settles = method.training.settle > 0
-    assert (history["validation_auc"][-1] is None) == settles
-    assert history["validation_auc"][: len(watched)] == watched
+    steps, best = [], []
+    for member in range(method.members):
+        mine = [i for i, entry in enumerate(whole["member"]) if entry == member]
+        history = {name: [column[i] for i in mine] for name, column in whole.items()}
+        seen = [report for report in reports if report.member == member]
+        losses = [report.loss for report in seen if report.trial == seen[-1].trial]
+        assert history["step"][:2] == [every, 2 * every]
+        assert history["step"][-1] == len(losses)
+        assert history["loss"][0] == pytest.approx(np.mean(losses[:every]))
+        watched = [auc for auc in history["validation_auc"] if auc is not None]
+        settles = method.training.settle > 0
+        assert (history["validation_auc"][-1] is None) == settles
+        assert history["validation_auc"][: len(watched)] == watched
+        steps.append(len(losses))
+        best.append(max(watched))
+    assert fitted.settings["steps_done"] == sum(steps)
+    assert fitted.settings["validation_auc"] == pytest.approx(np.mean(best))
 
 
 def test_settling_learns_from_the_held_out_edges_too():
@@ -142,7 +172,7 @@ def test_settling_learns_from_the_held_out_edges_too():
     held_out = validation.pairs[validation.is_edge].T
 
     def mean_score(settle):
-        training = TrainSettings(steps=200, settle=settle, batch_pairs=4000)
+        training = TrainSettings(steps=200, settle=settle, batch_pairs=4000, stronger_l2=())
         return EdgeProjection(dim=16, training=training).fit(graph).score(*held_out).mean()
 
     assert mean_score(0.5) > 0 > mean_score(0.0)
@@ -153,35 +183,37 @@ def test_settling_takes_its_part_of_the_steps(graph, settle):
     training = TrainSettings(steps=40, settle=settle, batch_pairs=500, validation_fraction=0)
     fitted = EdgeProjection(dim=8, training=training).fit(graph)
     assert fitted.settings["steps_done"] == 40
-    state = EdgeProjection(dim=8, training=training)._initial_state("x", graph, 1)
+    state = begin(graph, training)
     assert state.end == 40 * (1 - settle)
 
 
 def test_settling_is_as_long_as_it_took_to_the_best_auc(graph):
     training = TrainSettings(steps=1000, settle=0.5, evaluate_every=10, patience=3)
-    state = EdgeProjection(dim=8, training=training)._initial_state("x", graph, 1)
+    state = begin(graph, training)
     state.step, state.validations_since_best = 90, 3
     state.best_step, state.best_auc = 60, 0.9
-    assert state.finished(training)
-    state.settle(training)
-    assert not state.finished(training)
+    assert state.finished
+    state.settle()
+    assert not state.finished
     assert state.end == 90 + 60
 
 
-def test_stronger_penalties_are_tried_where_the_auc_is_best_early(graph, monkeypatch):
-    training = TrainSettings(steps=100, settle=0.5, stronger_l2=(0.1, 1.0))
-    trained = EdgeProjection(dim=8, training=training)._initial_state("x", graph, 1)
-    assert trained.next_l2(training) is None  # nothing was validated
+def test_stronger_penalties_are_tried_where_the_auc_is_best_early(graph):
+    training = TrainSettings(steps=100, settle=0.5, stronger_l2=(0.1, 1.0), small_graph=120)
+    trained = begin(graph, training)
+    assert trained.next_l2() is None  # nothing was validated
     trained.best_auc, trained.best_step = 0.9, 17
-    assert trained.next_l2(training) == 0.1  # the graph is small
-    monkeypatch.setattr("arcvec.training.state._SMALL", 100)
-    assert trained.next_l2(training) is None
+    assert trained.next_l2() == 0.1  # the graph is small
+    training = training.model_copy(update={"small_graph": 119})
+    trained = begin(graph, training)
+    trained.best_auc, trained.best_step = 0.9, 17
+    assert trained.next_l2() is None
     trained.best_step = 16
-    assert trained.next_l2(training) == 0.1
+    assert trained.next_l2() == 0.1
     trained.trial, trained.best_step = 1, 50
-    assert trained.next_l2(training) == 1.0
+    assert trained.next_l2() == 1.0
     trained.trial = 2
-    assert trained.next_l2(training) is None
+    assert trained.next_l2() is None
 
 
 def test_the_best_trial_is_taken(graph):
@@ -201,6 +233,21 @@ def test_the_best_trial_is_taken(graph):
     assert fitted.settings["output_l2"] == expected
 
 
+def test_members_have_seeds_of_their_own(graph):
+    """Two members are not twice the same one, nor a member of another seed."""
+    training = TrainSettings(steps=6, batch_pairs=200)
+
+    def vectors(seed, members):
+        fitted = EdgeProjection(dim=4 * members, seed=seed, members=members, training=training)
+        return np.split(np.asarray(fitted.fit(graph).source) * members**0.5, members, axis=1)
+
+    (alone,) = vectors(0, 1)
+    first, second = vectors(0, 2)
+    np.testing.assert_allclose(first, alone, rtol=1e-6)
+    for other in (first, *vectors(1, 1), *vectors(1, 2)):
+        assert not np.allclose(second, other)
+
+
 def test_checkpoints_are_written_on_the_way(graph, method, tmp_path):
     checkpoint = tmp_path / "fit.checkpoint"
     reports = []
@@ -209,6 +256,7 @@ def test_checkpoints_are_written_on_the_way(graph, method, tmp_path):
     assert state["progress"]["step"] == [p.step for p in reports if p.step % 7 == 0][-1]
     assert tensors["table"].shape == (120, 8)
     assert [path.name for path in tmp_path.iterdir()] == ["fit.checkpoint"]
+    assert len(state["progress"]["done"]) == method.members - 1
 
 
 def test_a_checkpoint_of_something_else_is_refused(graph, method, tmp_path):
@@ -246,16 +294,11 @@ def test_anchor_only_moves_sources_only(kind):
     """Of a one-way graph the targets have no pairs of their own: their rows stay."""
     graph = Graph.from_edges([0, 1, 2, 3], [4, 5, 6, 7])
     negatives = NegativeSettings(kind=kind, block_sources=1, reversed_weight=0)
-    method = EdgeProjection(
-        dim=4,
-        negatives=negatives,
-        training=TrainSettings(steps=1, anchor_only=True, validation_fraction=0),
-    )
-    state = method._initial_state("edge-projection", graph, 1)
+    state = begin(graph, TrainSettings(steps=1, anchor_only=True, validation_fraction=0))
     before = state.table.values.clone()
-    stream = BatchStream(graph, method.walks, negatives, batch_pairs=100, seed=0)
+    stream = BatchStream(graph, WalkSettings(), negatives, batch_pairs=100, seed=0)
     batch = next(stream.start_at(Place()))
-    train(state, stream, Objective(negatives, 0.0), method.training)
+    train(state, stream, Objective(negatives, 0.0))
     moved = (state.table.values != before).any(dim=1).nonzero().ravel().tolist()
     assert moved == sorted(batch.nodes[batch.anchors].tolist())
     assert set(range(4)) <= set(moved) < set(range(8))

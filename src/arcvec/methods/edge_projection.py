@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +19,14 @@ from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.training.settings import TrainSettings
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from arcvec.training.loop import Hooks
-    from arcvec.training.state import TrainingState
-    from arcvec.training.validation import Validation
+    from arcvec.training.state import Trained
+
+# Held-out edges of ca-HepTh: three members of 16 numbers .962, one of 32 .957, one of 128 .952.
+_SMALLEST_MEMBER = 16
+_MOST_MEMBERS = 8
 
 
 class TrainedMethod(Method):
@@ -35,67 +42,33 @@ class TrainedMethod(Method):
     training: TrainSettings = TrainSettings()
 
     def _train(
-        self, name: str, graph: Graph, hooks: Hooks | None, projections: int = 1
-    ) -> TrainingState:
+        self,
+        name: str,
+        graph: Graph,
+        hooks: Hooks | None,
+        *,
+        members: int = 1,
+        projections: int = 1,
+    ) -> tuple[list[Trained], dict[str, Any]]:
+        """Return what each member learned, and what the result remembers of it."""
         # torch and numba take a second to import: only a fit needs them.
-        from arcvec.model.objective import Objective
-        from arcvec.sampling.batches import BatchStream
-        from arcvec.training.loop import Hooks, train
-        from arcvec.training.validation import choose_validation
+        from arcvec.methods.training_plan import TrainingPlan
+        from arcvec.training.course import Course
 
         _require_edges(graph)
-        hooks = hooks or Hooks()
-        state = self._initial_state(name, graph, projections)
-        if hooks.resume and hooks.checkpoint:
-            state.restore(hooks.checkpoint)
-
-        def train_on(seen: Graph, validation: Validation | None) -> None:
-            stream = BatchStream(
-                seen,
-                self.walks,
-                self.negatives,
-                batch_pairs=self.training.batch_pairs,
-                seed=self.seed,
-            )
-            label = self.negatives.reversed_label
-            if label is None:
-                # Where people link back, the reverse of an edge is often the next edge.
-                label = seen.reciprocity
-            objective = Objective(self.negatives, label)
-            train(state, stream, objective, self.training, validation=validation, hooks=hooks)
-
-        if not state.settling:
-            watched = choose_validation(graph, self.training, self.seed)
-            train_on(*watched)
-            while (output_l2 := state.next_l2(self.training)) is not None:
-                best, trial = state.keep_better(), state.trial + 1
-                state = self._initial_state(name, graph, projections)
-                state.output_l2, state.trial, state.kept = output_l2, trial, best
-                train_on(*watched)
-            state = state.keep_better()
-            if self.training.settle:
-                state.settle(self.training)
-        if state.settling:
-            train_on(graph, None)
-        return state
-
-    def _initial_state(self, name: str, graph: Graph, projections: int) -> TrainingState:
-        import torch
-
-        from arcvec.model.edge_model import EdgeModel, NodeTable
-        from arcvec.training.state import TrainingState
-
-        device = _choose_device(self.training.device)
-        generator = torch.Generator().manual_seed(self.seed)
-        chosen = self.model.on(graph) if projections == 1 else self.model
-        model = EdgeModel(chosen, self.dim, generator, projections).to(device)
-        node_dim = EdgeModel.table_dim(chosen, self.dim)
-        rows = NodeTable.random(graph.num_nodes, node_dim, generator).values.to(device)
-        weights = None
-        if self.model.statistics == "pairs":
-            weights = torch.from_numpy(_pairs_per_node(graph)).to(rows)
-        table = NodeTable(rows, weights)
-        return TrainingState(model, table, self.training, describe_fit(name, self, graph))
+        identity = describe_fit(name, self, graph)
+        plan = TrainingPlan(
+            self.walks,
+            self.negatives,
+            self.model,
+            self.training,
+            dim=self.dim // members,
+            projections=projections,
+            identity=identity,
+        )
+        seeds = [_seed_of(member, self.seed) for member in range(members)]
+        trained = Course(plan, graph, self.training, seeds, hooks).run()
+        return trained, {**identity, **_provenance(trained)}
 
 
 class EdgeProjection(TrainedMethod):
@@ -106,6 +79,22 @@ class EdgeProjection(TrainedMethod):
     >>> embeddings
     EdgeEmbeddings(4 nodes, dim 8, directed)
     """
+
+    members: int | None = Field(
+        None,
+        ge=1,
+        description="trainings, each from a seed of its own, that share dim; a score is the mean "
+        "of theirs; by default one for every 16 numbers, at most 8",
+    )
+
+    @model_validator(mode="after")
+    def _members_share_dim(self) -> EdgeProjection:
+        if self.members and self.dim % (2 * self.members):
+            raise ValueError(
+                f"expected dim to be a multiple of {2 * self.members}, two numbers for each of "
+                f"{self.members} members, got {self.dim}"
+            )
+        return self
 
     def fit(self, graph: Graph, hooks: Hooks | None = None) -> EdgeEmbeddings:
         """Return the vectors of all nodes of `graph`.
@@ -118,23 +107,32 @@ class EdgeProjection(TrainedMethod):
         Raises:
             ValueError: the graph has no edge between two different nodes.
         """
-        state = self._train("edge-projection", graph, hooks)
-        sides = state.result()
-        if sides.scale is not None:
+        members = self.members or _members_of(self.dim)
+        trained, provenance = self._train("edge-projection", graph, hooks, members=members)
+        # The mean of the members' scores is one product of their vectors, side by side.
+        share = members**-0.5
+        sources, targets, scales = zip(
+            *((part.sides.source, part.sides.target, part.sides.scale) for part in trained),
+            strict=True,
+        )
+        if scales[0] is not None:
             # Vectors that carry the size of their weights: a norm says how much a node counts.
             return EdgeEmbeddings.one_vector(
-                (sides.target * sides.scale.abs().sqrt()).cpu().numpy(),
-                sides.scale.sign().cpu().numpy(),
+                _side_by_side(
+                    target * (scale.abs().sqrt() * share)
+                    for target, scale in zip(targets, scales, strict=True)
+                ),
+                _side_by_side(scale.sign() for scale in scales),
                 graph.nodes,
                 directed=graph.directed,
-                settings=_provenance(state),
+                settings=provenance,
             )
         return EdgeEmbeddings(
-            sides.source.cpu().numpy(),
-            sides.target.cpu().numpy(),
+            _side_by_side(source * share for source in sources),
+            _side_by_side(target * share for target in targets),
             graph.nodes,
             graph.directed,
-            _provenance(state),
+            provenance,
         )
 
 
@@ -156,34 +154,52 @@ class MixedProjections(TrainedMethod):
 
     def fit(self, graph: Graph, hooks: Hooks | None = None) -> ProjectionMixture:
         """Return the vectors of all nodes under every projection, and how to mix them."""
-        state = self._train("mixed-projections", graph, hooks, self.projections)
-        sides = state.result()
+        trained, provenance = self._train(
+            "mixed-projections", graph, hooks, projections=self.projections
+        )
+        sides = trained[0].sides
         assert sides.mixture is not None
         return ProjectionMixture(
             sides.by_projection(sides.source).cpu().numpy(),
             sides.by_projection(sides.target).cpu().numpy(),
             sides.mixture.cpu().numpy(),
             graph.nodes,
-            _provenance(state),
+            provenance,
         )
 
 
-def _provenance(state: TrainingState) -> dict[str, Any]:
-    spread = state.result().spread
+def _members_of(dim: int) -> int:
+    """Return the most members of at least 16 numbers each, and an even number of them."""
+    most = max(1, min(dim // _SMALLEST_MEMBER, _MOST_MEMBERS))
+    return next(count for count in range(most, 0, -1) if dim % (2 * count) == 0)
+
+
+def _seed_of(member: int, seed: int) -> int:
+    """Return a member's seed: none that the members of another seed have."""
+    return seed if member == 0 else int(np.random.default_rng([seed, member]).integers(1 << 63))
+
+
+def _side_by_side(tensors: Iterable[Tensor]) -> NDArray[np.float32]:
+    arrays = [tensor.cpu().numpy() for tensor in tensors]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
+
+
+def _provenance(trained: list[Trained]) -> dict[str, Any]:
+    """Return steps, AUCs and losses of all members, one after the other."""
+    aucs = [member.auc for member in trained if member.auc is not None]
+    spreads = [member.sides.spread for member in trained if member.sides.spread is not None]
+    history: dict[str, list[Any]] = {"member": []}
+    for i, member in enumerate(trained):
+        for name, column in member.history.as_dict().items():
+            history.setdefault(name, []).extend(column)
+        history["member"] += [i] * len(member.history.step)
     return {
-        **state.identity,
-        "steps_done": state.step,
-        "validation_auc": state.best_auc,
-        "output_l2": state.output_l2,
-        "norm_std": None if spread is None else spread.item(),
-        "history": state.history.as_dict(),
+        "steps_done": sum(member.steps for member in trained),
+        "validation_auc": fmean(aucs) if aucs else None,
+        "output_l2": trained[0].output_l2,
+        "norm_std": fmean(spread.item() for spread in spreads) if spreads else None,
+        "history": history,
     }
-
-
-def _pairs_per_node(graph: Graph) -> NDArray[np.float64]:
-    """Return how often a node occurs among all edges and as many random pairs."""
-    degrees: NDArray[np.float64] = (graph.out_degrees + graph.in_degrees).astype(np.float64)
-    return degrees + float(degrees.mean())
 
 
 def _require_edges(graph: Graph) -> None:
@@ -193,14 +209,3 @@ def _require_edges(graph: Graph) -> None:
             f"{graph.num_nodes:,} nodes and {graph.num_edges:,} edges "
             f"({graph.num_self_loops:,} self-loops); there is nothing to learn from"
         )
-
-
-def _choose_device(name: str) -> str:
-    import torch
-
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    known = name == "cpu" or (name.split(":")[0] == "cuda" and torch.cuda.is_available())
-    if not known:
-        raise ValueError(f'training.device "{name}" is not on this machine; use "auto" or "cpu"')
-    return name

@@ -16,6 +16,7 @@ _FALLING_RATES = (0.3, 0.2, 0.1, 0.05, 0.01, 0.005, 0.001, 0.0005)
 # The text of the paper, where it differs from the defaults. It names neither the size of a batch
 # nor the number of steps. docs/reproduction.md says what each choice does.
 _PAPER: dict[str, Any] = {
+    "members": 1,
     "walks": {
         "kind": "forward",
         "starts": "nodes",
@@ -24,7 +25,7 @@ _PAPER: dict[str, Any] = {
         "window": 2,
     },
     "negatives": {"kind": "fixed", "per_pair": 5},
-    "model": {"kind": "asymmetric"},
+    "model": {"kind": "asymmetric", "start": "random"},
     "training": {
         "batch_pairs": 16384,
         "steps": 1000,

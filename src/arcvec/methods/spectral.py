@@ -11,6 +11,8 @@ from arcvec.graph.graph import Graph
 
 # Up to this size, or four times the vectors asked for, a dense solver is as quick, and exact.
 _DENSE_NODES = 256
+# Enough where vectors are only a start.
+_ITERATIONS = 4
 
 
 def adjacency(graph: Graph) -> Any:
@@ -123,6 +125,40 @@ def source_and_target(
     left, values, right = leading_singular_vectors(operator, dim // 2, seed)
     shares = values ** (power / 2)
     return (left * shares).astype(np.float32), (right * shares).astype(np.float32)
+
+
+def spectral_rows(graph: Graph, columns: int, seed: int) -> NDArray[np.float32]:
+    """Return where nodes stand in a graph, as rows to start a training from: (n, columns).
+
+    The leading singular vectors of the normalised adjacency, of both sides where edges have a
+    direction, with rows of norm 1; then logarithms of degrees. Random numbers of their size fill
+    what is left on small graphs.
+    """
+    from sklearn.utils.extmath import randomized_svd
+
+    matrix = adjacency(graph)
+    sums = (matrix.sum(axis=1), matrix.sum(axis=0))
+    # With the mean degree added, the leading vectors are about the graph as a whole: otherwise
+    # they are about pairs and triangles that hang on it by a single edge.
+    mean = matrix.sum() / graph.num_nodes
+    matrix = scale(matrix, *(inverse_power(side + mean, 0.5) for side in sums)).astype(np.float32)
+    sides = 2 if graph.directed else 1
+    count = min((columns - sides) // sides, graph.num_nodes)
+    spread = columns**-0.5
+    rng = np.random.default_rng(seed)
+    rows: NDArray[np.float64] = rng.normal(scale=spread, size=(graph.num_nodes, columns))
+    if count < 1:
+        return rows.astype(np.float32)
+    left, values, right = randomized_svd(
+        matrix, count, n_iter=_ITERATIONS, random_state=int(rng.integers(1 << 32))
+    )
+    places = np.hstack([left * values, right.T * values][:sides])
+    lengths = np.linalg.norm(places, axis=1, keepdims=True)
+    rows[:, : places.shape[1]] = np.divide(places, lengths, where=lengths > 0, out=places)
+    for side in range(sides):
+        degrees = np.log1p(sums[side])
+        rows[:, -1 - side] = spread * (degrees - degrees.mean()) / (degrees.std() or 1.0)
+    return rows.astype(np.float32)
 
 
 def _pad(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:

@@ -27,6 +27,11 @@ class ModelSettings(Settings):
         description="trainable numbers per node (the paper's D); the symmetric shallow model has "
         "dim of them",
     )
+    start: Literal["spectral", "random"] = Field(
+        "spectral",
+        description="where node vectors begin: at leading singular vectors of the graph and "
+        "degrees, or at random",
+    )
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(
         (100,), description="sizes of the hidden layers of f; none is the shallow model"
     )

@@ -29,17 +29,23 @@ def training_figure(embeddings: EdgeEmbeddings) -> Figure:
     steps = np.array(history["step"])
     losses = np.array(history["loss"], dtype=np.float64)
     aucs = np.array(history["validation_auc"], dtype=np.float64)  # None becomes NaN
+    members = np.array(history.get("member") or [0] * len(steps))
+    measured = np.isfinite(aucs)
     figure = new_figure(8, 6.5)
     above, below = figure.subplots(2, 1, sharex=True)
-    above.plot(steps, losses, color=COLOURS[0], linewidth=1.6)
-    above.set(title="Training", ylabel="loss")
+    count = int(members[-1]) + 1
+    for member in range(count):
+        mine, opacity = members == member, 1.0 if member == 0 else 0.45
+        style = {"linewidth": 1.6, "alpha": opacity}
+        above.plot(steps[mine], losses[mine], color=COLOURS[0], **style)
+        watched = mine & measured
+        below.plot(steps[watched], aucs[watched], color=COLOURS[1], **style)
+    above.set(title=f"Training, {count} members" if count > 1 else "Training", ylabel="loss")
     below.set(xlabel="step", ylabel="validation AUC")
     for axes in (above, below):
         axes.grid(color="0.92", linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
-    measured = np.isfinite(aucs)
     if measured.any():
-        below.plot(steps[measured], aucs[measured], color=COLOURS[1], linewidth=1.6)
         best = int(np.nanargmax(aucs))
         _mark_best(above, below, int(steps[best]), float(aucs[best]))
     else:

@@ -24,6 +24,8 @@ class Progress:
     Attributes:
         validation_auc: of the newest validation; None before the first.
         trial: how often the training was begun anew, each time with a stronger L2 penalty.
+        member, members: how many members of an ensemble were trained before this one, and of how
+            many.
     """
 
     step: int
@@ -33,6 +35,8 @@ class Progress:
     validation_auc: float | None
     best_auc: float | None
     trial: int = 0
+    member: int = 0
+    members: int = 1
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,6 @@ def train(
     state: TrainingState,
     stream: BatchStream,
     objective: Objective,
-    settings: TrainSettings,
     *,
     validation: Validation | None = None,
     hooks: Hooks | None = None,
@@ -76,9 +79,8 @@ def train(
         FloatingPointError: the loss of a step is not finite.
         Interrupted: the hooks asked for it.
     """
-    hooks = hooks or Hooks()
-    meter = _Meter()
-    if state.finished(settings):
+    settings, hooks, meter = state.settings, hooks or Hooks(), _Meter()
+    if state.finished:
         return
     for batch in stream.start_at(state.place):
         nodes = torch.from_numpy(batch.nodes).to(state.device, torch.int64)
@@ -111,11 +113,10 @@ def train(
         stopping = hooks.should_stop is not None and hooks.should_stop()
         if hooks.checkpoint and (stopping or state.step % settings.checkpoint_every == 0):
             state.save(hooks.checkpoint)
-        finished = state.finished(settings)
         # Asked to stop with the very last step, it is done instead; at the end of a part it stops.
-        if stopping and not (finished and (state.settling or not settings.settle)):
+        if stopping and not (state.finished and (state.settling or not settings.settle)):
             raise Interrupted(state.step, hooks.checkpoint)
-        if finished:
+        if state.finished:
             return
 
 

@@ -27,9 +27,12 @@ class TrainSettings(Settings):
     output_l2: float = Field(3e-5, ge=0, description="L2 penalty on the source and target vectors")
     stronger_l2: tuple[Annotated[float, Field(ge=0)], ...] = Field(
         (0.03, 0.1),
-        description="values of output_l2 to try as well, on graphs of up to 2,500 nodes and where "
-        "the AUC on held-out edges is best early, within the first third of the steps that are "
-        "watched; the best of all is taken",
+        description="values of output_l2 to try as well, on small graphs and where the AUC on "
+        "held-out edges is best early, within the first third of the steps that are watched; the "
+        "best of all is taken",
+    )
+    small_graph: int = Field(
+        2500, ge=0, description="nodes up to which stronger_l2 is tried in any case"
     )
     anchor_only: bool = Field(
         False, description="update the node vectors of sources only, as the paper does"

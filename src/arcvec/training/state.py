@@ -19,8 +19,6 @@ from arcvec.training.optimisers import Adam, PercentDelta, TensorOptimiser
 from arcvec.training.settings import TrainSettings
 from arcvec.training.validation import Validation
 
-_SMALL = 2500
-
 
 @dataclass
 class History:
@@ -48,6 +46,22 @@ class History:
         return {"step": self.step, "loss": self.loss, "validation_auc": self.validation_auc}
 
 
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What is kept of a training that is done.
+
+    Attributes:
+        auc: the best on held-out edges; None where none were.
+        output_l2: what the vectors were penalised with.
+    """
+
+    sides: Sides
+    steps: int
+    auc: float | None
+    output_l2: float
+    history: History
+
+
 class TrainingState:
     """The model, the node table and their optimisers, with the place in the stream of batches.
 
@@ -61,6 +75,7 @@ class TrainingState:
         output_l2: what the vectors are penalised with in this trial.
         trial: how many values of it were tried before.
         kept: the best state of the trials before, if there were any.
+        done: the members of an ensemble that were trained before this one.
         end: the step with which this part of the training ends at the latest.
         watched_until: the last step of the first part; None during it.
     """
@@ -92,6 +107,7 @@ class TrainingState:
         self.output_l2 = settings.output_l2
         self.trial = 0
         self.kept: TrainingState | None = None
+        self.done: list[Trained] = []
         self.best_step = 0
         self.watched_until: int | None = None
         self.end = settings.steps - round(settings.steps * settings.settle)
@@ -137,19 +153,21 @@ class TrainingState:
         else:
             self.validations_since_best += 1
 
-    def finished(self, settings: TrainSettings) -> bool:
-        """Tell whether all steps of this part are done, or the AUC has not risen for too long."""
-        tired = self.validations_since_best >= settings.patience
+    @property
+    def finished(self) -> bool:
+        """Whether all steps of this part are done, or the AUC has not risen for too long."""
+        tired = self.validations_since_best >= self.settings.patience
         return self.step >= self.end or (tired and not self.settling)
 
-    def next_l2(self, settings: TrainSettings) -> float | None:
+    def next_l2(self) -> float | None:
         """Return a penalty to try from the start again, once this trial is watched to its end."""
+        settings = self.settings
         if self.best_auc is None or self.trial >= len(settings.stronger_l2):
             return None
         # What is best so early is learned by heart soon after: more restraint may be better. On
         # small graphs it often is, and a trial costs little.
         early = self.best_step <= self.end // 3
-        if self.trial == 0 and not early and len(self.table.values) > _SMALL:
+        if self.trial == 0 and not early and len(self.table.values) > settings.small_graph:
             return None
         return settings.stronger_l2[self.trial]
 
@@ -160,8 +178,9 @@ class TrainingState:
             return self
         return self.kept
 
-    def settle(self, settings: TrainSettings) -> None:
+    def settle(self) -> None:
         """Begin the last part of the training, as long as it took to the best AUC."""
+        settings = self.settings
         useful = self.step if self.best_auc is None else self.best_step
         length = round(useful * settings.settle / (1 - settings.settle))
         self.watched_until, self.end = self.step, min(self.step + length, settings.steps)
@@ -171,6 +190,10 @@ class TrainingState:
     def result(self) -> Sides:
         """Return the best sides of all nodes: the newest where nothing was validated."""
         return self.best or self.model.embed(self.table)
+
+    def trained(self) -> Trained:
+        """Return what is kept of the training."""
+        return Trained(self.result(), self.step, self.best_auc, self.output_l2, self.history)
 
     def save(self, path: Path) -> None:
         """Write a checkpoint."""
@@ -191,6 +214,9 @@ class TrainingState:
             "trial": self.trial,
             "kept": None if self.kept is None else self.kept._progress(),
             "history": asdict(self.history),
+            "done": [
+                {**_numbers_of(member), "history": asdict(member.history)} for member in self.done
+            ],
         }
 
     def restore(self, path: Path) -> None:
@@ -212,7 +238,7 @@ class TrainingState:
         best = _take(tensors, "best.")
         self.best = Sides(**best) if best else None
         for name, tensor in self._tensors().items():
-            if not name.startswith(("best.", "kept.")):
+            if not name.startswith(("best.", "kept.", "done")):
                 tensor.copy_(tensors[name])
         self.step, self.place = progress["step"], Place(*progress["place"])
         self.last_auc, self.best_auc = progress["last_auc"], progress["best_auc"]
@@ -221,6 +247,13 @@ class TrainingState:
         self.watched_until, self.end = progress["watched_until"], progress["end"]
         self.output_l2, self.trial = progress["output_l2"], progress["trial"]
         self.best_step = progress["best_step"]
+        self.done = [
+            Trained(
+                Sides(**_take(tensors, f"done{i}.")),
+                **{**numbers, "history": History(**numbers["history"])},
+            )
+            for i, numbers in enumerate(progress["done"])
+        ]
 
     def _tensors(self) -> dict[str, Tensor]:
         tensors = {"table": self.table.values}
@@ -234,7 +267,13 @@ class TrainingState:
             tensors |= {f"best.{name}": tensor for name, tensor in self.best.tensors()}
         if self.kept:
             tensors |= {f"kept.{name}": tensor for name, tensor in self.kept._tensors().items()}
+        for i, member in enumerate(self.done):
+            tensors |= {f"done{i}.{name}": tensor for name, tensor in member.sides.tensors()}
         return tensors
+
+
+def _numbers_of(member: Trained) -> dict[str, Any]:
+    return {"steps": member.steps, "auc": member.auc, "output_l2": member.output_l2}
 
 
 def _take(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

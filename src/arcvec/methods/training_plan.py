@@ -1,0 +1,89 @@
+"""How the models on the graph likelihood are begun, and what they are trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from arcvec.graph.graph import Graph
+from arcvec.methods.spectral import spectral_rows
+from arcvec.model.edge_model import EdgeModel, NodeTable
+from arcvec.model.objective import Objective
+from arcvec.model.settings import ModelSettings
+from arcvec.sampling.batches import BatchStream
+from arcvec.sampling.settings import NegativeSettings, WalkSettings
+from arcvec.training.settings import TrainSettings
+from arcvec.training.state import TrainingState
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """What `arcvec.training.course.Course` asks for, by the settings of a method.
+
+    Attributes:
+        dim: numbers per node of one member, both sides together.
+        projections: of Eq. 5; 1 is the paper's main model.
+        identity: what a checkpoint must agree with to be resumed.
+    """
+
+    walks: WalkSettings
+    negatives: NegativeSettings
+    model: ModelSettings
+    training: TrainSettings
+    dim: int
+    projections: int
+    identity: dict[str, Any]
+
+    def state(self, seen: Graph, seed: int) -> TrainingState:
+        """Return the state before the first step."""
+        device = choose_device(self.training.device)
+        generator = torch.Generator().manual_seed(seed)
+        chosen = self.model.on(seen) if self.projections == 1 else self.model
+        model = EdgeModel(chosen, self.dim, generator, self.projections).to(device)
+        columns = EdgeModel.table_dim(chosen, self.dim)
+        if chosen.start == "spectral":
+            rows = torch.from_numpy(spectral_rows(seen, columns, seed))
+        else:
+            rows = NodeTable.random(seen.num_nodes, columns, generator).values
+        weights = None
+        if self.model.statistics == "pairs":
+            weights = torch.from_numpy(_pairs_per_node(seen)).to(device, torch.float32)
+        table = NodeTable(rows.to(device), weights)
+        return TrainingState(model, table, self.training, self.identity)
+
+    def stream(self, seen: Graph, seed: int) -> BatchStream:
+        """Return the batches of a graph."""
+        pairs = self.training.batch_pairs
+        return BatchStream(seen, self.walks, self.negatives, batch_pairs=pairs, seed=seed)
+
+    def objective(self, seen: Graph) -> Objective:
+        """Return what to minimise on a graph."""
+        label = self.negatives.reversed_label
+        if label is None:
+            # Where people link back, the reverse of an edge is often the next edge.
+            label = seen.reciprocity
+        return Objective(self.negatives, label)
+
+
+def choose_device(name: str) -> str:
+    """Return the device of a name, which may be "auto".
+
+    Raises:
+        ValueError: this machine has none of that name.
+    """
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    known = name == "cpu" or (name.split(":")[0] == "cuda" and torch.cuda.is_available())
+    if not known:
+        raise ValueError(f'training.device "{name}" is not on this machine; use "auto" or "cpu"')
+    return name
+
+
+def _pairs_per_node(graph: Graph) -> NDArray[np.float64]:
+    """Return how often a node occurs among all edges and as many random pairs."""
+    degrees: NDArray[np.float64] = (graph.out_degrees + graph.in_degrees).astype(np.float64)
+    return degrees + float(degrees.mean())

@@ -1,0 +1,101 @@
+"""All that is trained for one result: members of an ensemble, trials of L2, parts of a training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from arcvec.graph.graph import Graph
+from arcvec.model.objective import Objective
+from arcvec.sampling.batches import BatchStream
+from arcvec.training.loop import Hooks, Progress, train
+from arcvec.training.settings import TrainSettings
+from arcvec.training.state import Trained, TrainingState
+from arcvec.training.validation import Validation, choose_validation
+
+
+class Plan(Protocol):
+    """What a course is told: how to begin a training, and what to train it on."""
+
+    def state(self, seen: Graph, seed: int) -> TrainingState:
+        """Return the state before the first step."""
+
+    def stream(self, seen: Graph, seed: int) -> BatchStream:
+        """Return the batches of a graph."""
+
+    def objective(self, seen: Graph) -> Objective:
+        """Return what to minimise on a graph."""
+
+
+class Course:
+    """Trains the members one after the other; a checkpoint holds where it stands.
+
+    Every member is watched on edges held out for it, then settles on all edges. The first one
+    decides about the L2 penalty, by trials where these seem worth it.
+
+    Args:
+        seeds: one for each member.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        graph: Graph,
+        settings: TrainSettings,
+        seeds: Sequence[int],
+        hooks: Hooks | None = None,
+    ) -> None:
+        self.plan = plan
+        self.graph = graph
+        self.settings = settings
+        self.seeds = seeds
+        self.hooks = hooks or Hooks()
+
+    def run(self) -> list[Trained]:
+        """Return what was learned, member by member."""
+        state = None
+        if self.hooks.resume and self.hooks.checkpoint:
+            state = self.plan.state(self.graph, self.seeds[0])
+            state.restore(self.hooks.checkpoint)
+        done = [] if state is None else state.done
+        for seed in self.seeds[len(done) :]:
+            if state is None or not state.settling:
+                state = self._watch(seed, done, state)
+                if self.settings.settle:
+                    state.settle()
+            if state.settling:
+                self._train(state, self.graph, seed)
+            done.append(state.trained())
+            state = None
+        return done
+
+    def _watch(self, seed: int, done: list[Trained], state: TrainingState | None) -> TrainingState:
+        """Return the best trial, trained to the end of the part that is watched."""
+        seen, validation = choose_validation(self.graph, self.settings, seed)
+        if state is None:
+            state = self.plan.state(seen, seed)
+            state.done = done
+            if done:
+                state.output_l2 = done[0].output_l2
+        self._train(state, seen, seed, validation)
+        while not done and (output_l2 := state.next_l2()) is not None:
+            best, trial = state.keep_better(), state.trial + 1
+            state = self.plan.state(seen, seed)
+            state.output_l2, state.trial, state.kept = output_l2, trial, best
+            self._train(state, seen, seed, validation)
+        return state.keep_better()
+
+    def _train(
+        self, state: TrainingState, seen: Graph, seed: int, validation: Validation | None = None
+    ) -> None:
+        stream, objective = self.plan.stream(seen, seed), self.plan.objective(seen)
+        hooks = replace(self.hooks, report=self._numbered(len(state.done)))
+        train(state, stream, objective, validation=validation, hooks=hooks)
+
+    def _numbered(self, member: int) -> Callable[[Progress], None] | None:
+        """Return a report to the hooks that says which member is trained."""
+        report = self.hooks.report
+        if report is None:
+            return None
+        return lambda progress: report(replace(progress, member=member, members=len(self.seeds)))
