@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Held-out edges of ca-HepTh: three members of 16 numbers .962, one of 32 .957, one of 128 .952.
 _SMALLEST_MEMBER = 16
-_MOST_MEMBERS = 8
+_MOST_MEMBERS = 4
 
 
 class TrainedMethod(Method):
@@ -84,7 +84,7 @@ class EdgeProjection(TrainedMethod):
         None,
         ge=1,
         description="trainings, each from a seed of its own, that share dim; a score is the mean "
-        "of theirs; by default one for every 16 numbers, at most 8",
+        "of theirs; by default one for every 16 numbers, at most 4",
     )
 
     @model_validator(mode="after")

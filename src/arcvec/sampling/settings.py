@@ -60,7 +60,7 @@ class NegativeSettings(Settings):
     weight: float = Field(
         1.0, gt=0, description="mass of all non-edges against that of all pairs (block)"
     )
-    block_sources: int = Field(512, ge=1, description="sources in a block")
+    block_sources: int = Field(256, ge=1, description="sources in a block")
     block_targets: int = Field(
         8192, ge=1, description="targets in a block; all nodes where there are no more than these"
     )

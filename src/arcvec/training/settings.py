@@ -12,7 +12,7 @@ from arcvec.settings import Settings
 class TrainSettings(Settings):
     """How the model is fitted."""
 
-    steps: int = Field(600, ge=1, description="steps, if nothing stops the training earlier")
+    steps: int = Field(300, ge=1, description="steps, if nothing stops the training earlier")
     batch_pairs: int = Field(65536, ge=1, description="pairs per step")
     optimiser: Literal["adam", "percent-delta"] = Field("adam", description="update rule")
     learning_rates: tuple[Annotated[float, Field(gt=0)], ...] = Field(
