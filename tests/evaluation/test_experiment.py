@@ -169,6 +169,13 @@ def test_finished_cells_are_not_repeated_and_changed_ones_are(run, folder):
     assert len(times(folder)) == 6
 
 
+def test_cells_with_ranks_serve_experiments_that_need_none(run, folder):
+    run(HEAD, "ranking = true", DEGREES)
+    before = times(folder)
+    assert [result.status for result in run(HEAD, DEGREES)] == ["done", "done"]
+    assert times(folder) == before
+
+
 def test_failed_cells_are_recorded_and_retried_when_asked(run, folder):
     results = run(HEAD, DEGREES, BROKEN)
     failed = [r for r in results if r.method == "broken"]

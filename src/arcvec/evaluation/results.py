@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -62,11 +62,13 @@ class CellFiles:
 
     def read(self, cell: Cell) -> dict[str, Any] | None:
         """Return what is known of a cell; None if it was never finished as it is now."""
-        path = self.folder / cell.file_name
-        if not path.is_file():
-            return None
-        record: dict[str, Any] = read_json(path)
-        return record
+        # The same run with test edges ranked knows all that is asked for, and more.
+        for known in (cell, replace(cell, ranking=True)):
+            path = self.folder / known.file_name
+            if path.is_file():
+                record: dict[str, Any] = read_json(path)
+                return record
+        return None
 
     def write(self, cell: Cell, outcome: Mapping[str, Any]) -> None:
         """Keep the outcome of a cell, with its full definition."""
