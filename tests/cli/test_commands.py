@@ -76,6 +76,29 @@ def test_recommendations_for_all_into_a_file(run, edges, tmp_path, suffix):
     assert not list(tmp_path.glob(".*")), "something was left behind"
 
 
+@pytest.mark.parametrize("direction", ["targets", "sources"])
+@pytest.mark.parametrize("asked", [("--all",), ("--node", "p3", "--node", "p40")])
+def test_recommendations_among_some_nodes(run, edges, tmp_path, direction, asked):
+    run("fit", edges, "-o", tmp_path / "result", *QUICK)
+    (tmp_path / "only.txt").write_text("".join(f"p{i}\n" for i in (1, 2, 3, 30, 31, 99)))
+    (tmp_path / "without.txt").write_text("p2\np30\n")
+    filters = ("--only", tmp_path / "only.txt", "--without", tmp_path / "without.txt")
+    out = tmp_path / "found.csv"
+    flags = ("--direction", direction, "--exclude", edges, "-o", out)
+    run("recommend", tmp_path / "result", *asked, *filters, *flags)
+    found = duckdb.sql(f"SELECT node, {direction[:-1]} FROM '{out}'").fetchall()
+    known = {tuple(line.split(",")) for line in edges.read_text().split()[1:]}
+    expected = {
+        (f"p{u}", f"p{v}")
+        for u in (range(60) if asked == ("--all",) else (3, 40))
+        for v in (1, 3, 31)
+        if u != v
+        and ((f"p{u}", f"p{v}") if direction == "targets" else (f"p{v}", f"p{u}")) not in known
+    }
+    assert set(found) == expected
+    assert len(found) == len(expected)
+
+
 def test_settings_come_from_preset_then_file_then_flags(run, edges, tmp_path):
     config = tmp_path / "settings.toml"
     config.write_text("dim = 4\n[walks]\nwindow = 5\nwalk_length = 30\n[training]\nsteps = 3\n")

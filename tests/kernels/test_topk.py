@@ -10,7 +10,8 @@ def run_tiles(scores, queries, known, k, width):
     best_ids = np.full((len(queries), k), -1, dtype=np.int32)
     for start in range(0, scores.shape[1], width):
         tile = np.ascontiguousarray(scores[:, start : start + width])
-        keep_best(tile, start, queries, known.indptr, known.indices, best_scores, best_ids)
+        candidates = np.arange(start, start + tile.shape[1], dtype=np.int32)
+        keep_best(tile, candidates, queries, known.indptr, known.indices, best_scores, best_ids)
     return best_scores, best_ids
 
 

@@ -19,7 +19,8 @@ from arcvec.cli.fit import fit
 from arcvec.cli.flags import Out
 from arcvec.cli.graphs import ingest, split
 from arcvec.cli.plot import plot
-from arcvec.cli.results import evaluate, recommend, score
+from arcvec.cli.recommend import recommend
+from arcvec.cli.results import evaluate, score
 from arcvec.console import show_log_as_notes
 
 app = App(

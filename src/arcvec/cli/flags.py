@@ -1,4 +1,4 @@
-"""What several commands share: their common flags, and how they open a graph."""
+"""What several commands share: their common flags, and how they open a graph and write a score."""
 
 from __future__ import annotations
 
@@ -34,3 +34,8 @@ def read_graph(path: Path, files: EdgeFileSettings) -> Graph:
 
     with messages.status(escape(f"reading {path}")):
         return open_graph(path, files)
+
+
+def plain_number(value: float) -> float:
+    """Return a score as it is worth printing: float32 has about six figures."""
+    return float(f"{value:.6g}")

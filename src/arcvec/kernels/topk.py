@@ -30,14 +30,15 @@ def _sink_first(scores, ids):
 
 
 @njit(cache=True, parallel=True)
-def keep_best(scores, first_id, queries, known_indptr, known_indices, best_scores, best_ids):
+def keep_best(scores, candidates, queries, known_indptr, known_indices, best_scores, best_ids):
     """Update the best candidates of each query, in place, with one tile of scores.
 
     Tiles must come in ascending order of ids: then an equal score with a higher id comes later and
     never replaces one with a lower id.
 
     Args:
-        scores: (q, w) float32, of the candidates first_id .. first_id + w - 1; NaN is skipped.
+        scores: (q, w) float32, of the queries with the candidates; NaN is skipped.
+        candidates: (w,) ascending ids of the nodes that may be chosen.
         queries: (q,) ids of the query nodes, which are no candidates of themselves.
         known_indptr, known_indices: CSR of the candidates each node already has; skipped.
         best_scores, best_ids: (q, k) float32 and int32, heaps that start with -inf and -1.
@@ -48,7 +49,7 @@ def keep_best(scores, first_id, queries, known_indptr, known_indices, best_score
             if not scores[i, column] > heap_scores[0]:
                 continue
             # Known candidates are looked up only here, where one would enter the heap.
-            candidate = first_id + column
+            candidate = candidates[column]
             if candidate == query or find_edge(known_indptr, known_indices, query, candidate) >= 0:
                 continue
             heap_scores[0], heap_ids[0] = scores[i, column], candidate
