@@ -51,9 +51,9 @@ def brute_force(embeddings, ids, k, known, direction, offered=None):
 
 @pytest.mark.parametrize("direction", ["targets", "sources"])
 @pytest.mark.parametrize("k", [1, 10, 80])
-@pytest.mark.parametrize("tile_scores", [1 << 7, 1 << 22])
-def test_against_brute_force(monkeypatch, embeddings, known, direction, k, tile_scores):
-    monkeypatch.setattr(exact, "TILE_SCORES", tile_scores)
+@pytest.mark.parametrize("columns", [7, 1 << 16])
+def test_against_brute_force(monkeypatch, embeddings, known, direction, k, columns):
+    monkeypatch.setattr(exact, "COLUMNS", columns)
     monkeypatch.setattr(exact, "ROWS", 10)
     ids = np.array([5, 0, 56, 5, *range(10, 30)])
     for exclude in (None, known):
@@ -72,7 +72,7 @@ def test_against_brute_force(monkeypatch, embeddings, known, direction, k, tile_
 @pytest.mark.parametrize("direction", ["targets", "sources"])
 @pytest.mark.parametrize("num_only", [NUM_NODES, 20, 3])
 def test_filtered_against_brute_force(monkeypatch, embeddings, known, direction, num_only):
-    monkeypatch.setattr(exact, "TILE_SCORES", 1 << 7)
+    monkeypatch.setattr(exact, "COLUMNS", 7)
     monkeypatch.setattr(exact, "ROWS", 10)
     generator = np.random.default_rng(num_only)
     only = generator.permutation(NUM_NODES)[:num_only]

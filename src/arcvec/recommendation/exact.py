@@ -12,11 +12,11 @@ from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds
 from arcvec.recommendation.candidates import Candidates, Direction, known_ids
 
-ROWS = 1024
+ROWS = 4096
 """Nodes answered at once."""
 
-TILE_SCORES = 1 << 22
-"""Scores held at once: 16 MB."""
+COLUMNS = 1 << 16
+"""Candidates laid out at once: 4 MB with 16 coordinates."""
 
 
 def recommend(
@@ -126,7 +126,7 @@ def top_k_blocks(
 def best_of(
     embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates, direction: Direction
 ) -> tuple[NDArray[np.int32], Scores]:
-    """Return the answers of `top_k` for a few nodes: all their scores with a tile are in memory."""
+    """Return the answers of `top_k` for a few nodes at once."""
     from arcvec.kernels.topk import keep_best
 
     mine: Side = "source" if direction == "targets" else "target"
@@ -134,13 +134,25 @@ def best_of(
     known = candidates.known
     best_ids = np.full((len(ids), min(k, candidates.ids.size)), -1, dtype=np.int32)
     best_scores = np.full(best_ids.shape, -np.inf, dtype=np.float32)
-    queries = embeddings.vectors(mine, ids)
-    width = max(1, TILE_SCORES // max(1, len(ids)))
-    for start in range(0, candidates.ids.size, width):
-        tile = candidates.ids[start : start + width]
-        scores = queries @ embeddings.vectors(other, tile).T
-        keep_best(scores, tile, ids, known.indptr, known.indices, best_scores, best_ids)
+    queries = _padded(embeddings.vectors(mine, ids), 1)
+    for start in range(0, candidates.ids.size, COLUMNS):
+        some = candidates.ids[start : start + COLUMNS]
+        tiles = _as_tiles(embeddings.vectors(other, some))
+        keep_best(queries, ids, tiles, some, known.indptr, known.indices, best_scores, best_ids)
     return _sorted_and_padded(best_ids, best_scores, k)
+
+
+def _as_tiles(vectors: Scores) -> Scores:
+    """Return vectors as columns of tiles, as the kernel reads them: (t, d, TILE)."""
+    from arcvec.kernels.topk import TILE
+
+    padded = _padded(vectors, TILE)
+    return np.ascontiguousarray(padded.reshape(-1, TILE, padded.shape[1]).transpose(0, 2, 1))
+
+
+def _padded(vectors: Scores, rows: int) -> Scores:
+    """Return vectors with zeros up to a multiple of `rows` rows and of 4 coordinates."""
+    return np.pad(vectors, [(0, -len(vectors) % rows), (0, -vectors.shape[1] % 4)])
 
 
 def _sorted_and_padded(
