@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from arcvec.methods.presets import load_method as load_method
     from arcvec.recommendation.exact import recommend as recommend
     from arcvec.recommendation.explain import explain as explain
+    from arcvec.recommendation.index_files import open_index as open_index
 
 __version__ = "0.1.0"
 
@@ -54,6 +55,7 @@ _HOMES = {
     "load_graph": "graph.files",
     "load_method": "methods.presets",
     "open_graph": "graph.files",
+    "open_index": "recommendation.index_files",
     "read_edges": "graph.ingest",
     "read_split": "graph.split",
     "recommend": "recommendation.exact",

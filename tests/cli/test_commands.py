@@ -99,6 +99,18 @@ def test_recommendations_among_some_nodes(run, edges, tmp_path, direction, asked
     assert len(found) == len(expected)
 
 
+def test_approximate_recommendations(run, edges, tmp_path):
+    run("fit", edges, "-o", tmp_path / "result", *QUICK)
+    assert "60 target vectors" in run("index", tmp_path / "result", "--direction", "targets")
+    flags = ("--all", "-k", "4", "--exclude", edges, "--without", tmp_path / "without.txt")
+    (tmp_path / "without.txt").write_text("p7\n")
+    for direction in ("targets", "sources"):
+        asked = ("recommend", tmp_path / "result", *flags, "--direction", direction)
+        # So few nodes are all looked at: the index changes nothing.
+        assert run(*asked, "--approximate") == run(*asked)
+    assert (tmp_path / "result" / "index-source" / "tiles.npy").is_file()
+
+
 def test_settings_come_from_preset_then_file_then_flags(run, edges, tmp_path):
     config = tmp_path / "settings.toml"
     config.write_text("dim = 4\n[walks]\nwindow = 5\nwalk_length = 30\n[training]\nsteps = 3\n")

@@ -102,6 +102,8 @@ def test_unknown_node_offers_close_names(run, edges, tmp_path):
         ("recommend", "result", "--node", "p1", "--only", "nowhere.txt"),
         ("recommend", "result", "--node", "p1", "--without", "result/source.npy"),
         ("recommend", "result", "--node", "p1", "--only", "follows.csv"),
+        ("index", "result", "--recall", "1.5"),
+        ("index", "nowhere"),
         ("evaluate", "--split", "result"),
         ("evaluate", "result", "--split", "nowhere"),
         ("score", "nowhere", "follows.csv"),

@@ -18,6 +18,7 @@ from arcvec.cli.export import export
 from arcvec.cli.fit import fit
 from arcvec.cli.flags import Out
 from arcvec.cli.graphs import ingest, split
+from arcvec.cli.index import index
 from arcvec.cli.plot import plot
 from arcvec.cli.recommend import recommend
 from arcvec.cli.results import evaluate, score
@@ -46,7 +47,12 @@ def demo(*, out: Out = Path("arcvec-demo"), seed: int = 0) -> None:
     run_demo(out, seed)
 
 
-for command in (ingest, split, fit, evaluate, score, recommend, explain, export, plot, experiment):
+COMMANDS = (
+    *(ingest, split, fit),
+    *(evaluate, score, recommend, index, explain),
+    *(export, plot, experiment),
+)
+for command in COMMANDS:
     app.command(command)
 
 

@@ -19,7 +19,7 @@ _ROWS_PER_TASK = 64
 
 
 @njit(cache=True)
-def _replace_worst(scores, ids, row, score, candidate):
+def replace_worst(scores, ids, row, score, candidate):
     """Replace the first entry of a row, its worst, and restore the order of the heap."""
     parent, k = 0, scores.shape[1]
     while True:
@@ -77,7 +77,7 @@ def _select(
             candidate = candidates[start + j]
             if candidate == node or find_edge(known_indptr, known_indices, node, candidate) >= 0:
                 continue
-            _replace_worst(heap_scores, heap_ids, row, scores[j], candidate)
+            replace_worst(heap_scores, heap_ids, row, scores[j], candidate)
 
 
 @njit(cache=True, parallel=True)

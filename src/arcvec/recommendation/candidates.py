@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -63,6 +64,13 @@ class Candidates:
         return cls(
             np.flatnonzero(allowed).astype(np.int32), _known_edges(exclude, nodes, direction)
         )
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_]:
+        """(num_nodes,), whether a node may be recommended at all."""
+        mask = np.zeros(self.known.num_nodes, dtype=np.bool_)
+        mask[self.ids] = True
+        return mask
 
 
 def read_names(path: Path | None) -> list[str] | None:
