@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from arcvec.methods.neighbours import CommonNeighbours as CommonNeighbours
     from arcvec.methods.neighbours import Jaccard as Jaccard
     from arcvec.methods.presets import load_method as load_method
+    from arcvec.recommendation.calibration import calibrate as calibrate
     from arcvec.recommendation.exact import recommend as recommend
     from arcvec.recommendation.explain import explain as explain
     from arcvec.recommendation.index_files import open_index as open_index
@@ -47,6 +48,7 @@ _HOMES = {
     "Jaccard": "methods.neighbours",
     "MixedProjections": "methods.edge_projection",
     "Split": "graph.split",
+    "calibrate": "recommendation.calibration",
     "explain": "recommendation.explain",
     "export_vectors": "export.vectors",
     "graph_from": "graph.convert",

@@ -18,6 +18,7 @@ from arcvec.methods.baselines import BASELINES
 from arcvec.methods.netmf import NetMF
 from arcvec.methods.presets import PRESETS
 from arcvec.plot.kinds import Kind as FigureKind
+from arcvec.recommendation.calibration import load_calibration
 from arcvec.recommendation.exact import recommend
 from tests.cli.commands import QUICK
 
@@ -109,6 +110,37 @@ def test_approximate_recommendations(run, edges, tmp_path):
         # So few nodes are all looked at: the index changes nothing.
         assert run(*asked, "--approximate") == run(*asked)
     assert (tmp_path / "result" / "index-source" / "tiles.npy").is_file()
+
+
+def test_probabilities(run, edges, tmp_path):
+    run("split", edges, "-o", tmp_path / "split")
+    run("fit", tmp_path / "split", "-o", tmp_path / "result", *QUICK)
+    assert "off by" in run("calibrate", tmp_path / "result", "--graph", edges)
+    calibration = load_calibration(tmp_path / "result", EdgeEmbeddings.load(tmp_path / "result"))
+    (tmp_path / "pairs.csv").write_text("source,target\np9,p3\np3,p49\n")
+    for odds in ("even", "density"):
+        asked = ("score", tmp_path / "result", tmp_path / "pairs.csv", "--probability", odds)
+        rows = run(*asked).splitlines()
+        assert rows[0] == "source,target,score,probability"
+        for row in rows[1:]:
+            score, probability = map(float, row.split(",")[2:])
+            expected = calibration.probabilities(np.array([score], dtype=np.float32), odds)
+            assert probability == pytest.approx(expected[0], rel=1e-4)
+    out = tmp_path / "all.parquet"
+    run("recommend", tmp_path / "result", "--all", "-k", "3", "--probability", "even", "-o", out)
+    found = duckdb.sql(f"SELECT score, probability FROM '{out}'").fetchnumpy()
+    expected = calibration.probabilities(found["score"])
+    np.testing.assert_allclose(found["probability"], expected, rtol=1e-4)
+
+
+def test_validation_edges_of_a_split_calibrate(run, edges, tmp_path):
+    run("split", edges, "-o", tmp_path / "split", "--validation-fraction", "0.2")
+    run("fit", tmp_path / "split", "-o", tmp_path / "result", *QUICK)
+    run("calibrate", tmp_path / "result", "--graph", tmp_path / "split")
+    made = json.loads((tmp_path / "result" / "calibration.json").read_text())
+    split = read_split(tmp_path / "split")
+    assert made["num_edges"] <= len(split.validation)
+    assert made["density"] == pytest.approx(split.graph.num_edges / (60 * 59))
 
 
 def test_settings_come_from_preset_then_file_then_flags(run, edges, tmp_path):

@@ -11,6 +11,7 @@ import cyclopts
 from cyclopts import App, Parameter
 
 from arcvec import __version__
+from arcvec.cli.calibrate import calibrate
 from arcvec.cli.errors import describe_error, describe_usage_error, fail
 from arcvec.cli.experiment import experiment
 from arcvec.cli.explain import explain
@@ -49,7 +50,7 @@ def demo(*, out: Out = Path("arcvec-demo"), seed: int = 0) -> None:
 
 COMMANDS = (
     *(ingest, split, fit),
-    *(evaluate, score, recommend, index, explain),
+    *(evaluate, calibrate, score, recommend, index, explain),
     *(export, plot, experiment),
 )
 for command in COMMANDS:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from arcvec.cli.flags import EdgeFileFlags, EdgeFiles, OptionalOut, plain_number, read_graph
+from arcvec.cli.flags import (
+    EdgeFileFlags,
+    EdgeFiles,
+    OptionalOut,
+    Probability,
+    plain_number,
+    probability_function,
+    read_graph,
+)
 from arcvec.console import messages, node_progress
 from arcvec.storage import require_writable, write_table
 
@@ -30,6 +38,7 @@ def recommend(
     without: Path | None = None,
     direction: Literal["targets", "sources"] = "targets",
     approximate: bool = False,
+    probability: Probability | None = None,
     out: OptionalOut = None,
     overwrite: bool = False,
     quiet: bool = False,
@@ -48,6 +57,8 @@ def recommend(
         direction: whom the node would link to (targets), or who would link to it (sources).
         approximate: look only where high scores are likely, by an index that is built when it is
             missing or out of date; many times faster on large graphs, and misses a few.
+        probability: add how likely each edge is, as `calibrate` found: against one random non-edge
+            (even), or among all pairs of nodes with this score (density).
         out: .csv, .tsv or .parquet file to write; standard output by default.
         overwrite: replace the file if it exists.
         quiet: show no progress bar.
@@ -62,6 +73,7 @@ def recommend(
         require_writable(out, overwrite=overwrite)
     embeddings = EdgeEmbeddings.load(result)
     nodes = embeddings.nodes
+    probable = probability_function(result, embeddings, probability)
     ids = None if everyone else nodes.ids(node)
     candidates = Candidates.of(
         nodes,
@@ -71,6 +83,8 @@ def recommend(
         exclude=None if exclude is None else read_graph(exclude, files),
     )
     columns = {"node": "VARCHAR", "rank": "INTEGER", direction[:-1]: "VARCHAR", "score": "FLOAT"}
+    if probable:
+        columns["probability"] = "FLOAT"
     blocks = top_k_blocks(
         embeddings,
         min(k, len(nodes)),
@@ -81,7 +95,8 @@ def recommend(
     )
     # A table on the terminal is progress enough.
     with node_progress(len(nodes), quiet=quiet or out is None or not everyone) as report:
-        write_table(out, columns, _rows(embeddings, blocks, report), overwrite=overwrite)
+        rows = _rows(embeddings, blocks, report, probable)
+        write_table(out, columns, rows, overwrite=overwrite)
 
 
 def _index(
@@ -97,12 +112,14 @@ def _rows(
     embeddings: EdgeEmbeddings,
     blocks: Iterator[tuple[NodeIds, NodeIds, Scores]],
     report: Callable[[int], None],
-) -> Iterator[tuple[str, int, str, float]]:
+    probable: Callable[[Scores], Scores] | None,
+) -> Iterator[tuple[object, ...]]:
     names = embeddings.nodes
     for asked, best, scores in blocks:
+        numbers = [scores] if probable is None else [scores, probable(scores)]
         others = names.at(best)
         for i, node in enumerate(names.at(asked)):
-            for rank, (other, value) in enumerate(zip(others[i], scores[i], strict=True), start=1):
-                if best[i, rank - 1] >= 0:
-                    yield node, rank, other, plain_number(value)
+            for j, other in enumerate(others[i]):
+                if best[i, j] >= 0:
+                    yield node, j + 1, other, *(plain_number(table[i, j]) for table in numbers)
         report(len(asked))

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from arcvec.cli.flags import EdgeFileFlags, EdgeFiles, OptionalOut, plain_number
+from arcvec.cli.flags import (
+    EdgeFileFlags,
+    EdgeFiles,
+    OptionalOut,
+    Probability,
+    plain_number,
+    probability_function,
+)
 from arcvec.console import escape, link_prediction_table, note, output, plain_print
 from arcvec.storage import require_writable, write_table
 
@@ -85,6 +92,7 @@ def score(
     pairs: Path,
     /,
     *,
+    probability: Probability | None = None,
     out: OptionalOut = None,
     overwrite: bool = False,
     files: EdgeFiles = EdgeFileFlags(),  # noqa: B008
@@ -94,6 +102,8 @@ def score(
     Args:
         result: result folder.
         pairs: file with a source and a target in each line, in any format `ingest` reads.
+        probability: add how likely each edge is, as `calibrate` found: against one random non-edge
+            (even), or among all pairs of nodes with this score (density).
         out: .csv, .tsv or .parquet file to write; standard output by default.
         overwrite: replace the file if it exists.
     """
@@ -103,10 +113,15 @@ def score(
     if out:
         require_writable(out, overwrite=overwrite)
     embeddings = EdgeEmbeddings.load(result)
+    probable = probability_function(result, embeddings, probability)
     sources, targets = read_pairs(pairs, files)
     scores = embeddings.score(embeddings.nodes.ids(sources), embeddings.nodes.ids(targets))
     columns = {"source": "VARCHAR", "target": "VARCHAR", "score": "FLOAT"}
-    rows = zip(sources, targets, map(plain_number, scores), strict=True)
+    numbers = [scores]
+    if probable:
+        columns["probability"] = "FLOAT"
+        numbers.append(probable(scores))
+    rows = zip(sources, targets, *(map(plain_number, column) for column in numbers), strict=True)
     write_table(out, columns, rows, overwrite=overwrite)
 
 

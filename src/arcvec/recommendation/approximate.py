@@ -9,9 +9,10 @@ too little, are answered exactly.
 
 Why none of the libraries that build such indexes: `benchmarks/topk.py` measures them beside this.
 A graph of near neighbours (usearch, hnswlib, faiss) over inner products stays below .9 recall on
-real vectors, for long vectors are everybody's neighbours; over equally long vectors it passes .95,
-but takes ten times as long to build. The inverted file of faiss answers a third as fast. And none
-knows of edges that are known already: what one asks for must be guessed, and asked for again.
+vectors of soc-epinions, for long vectors are everybody's neighbours; over equally long vectors it
+reaches .97, at a third of the rate and after several times the time to build. The inverted file of
+faiss is nearer, at two thirds. And none knows of edges that are known already: how many of them
+come first must be guessed, and asked for again.
 """
 
 from __future__ import annotations

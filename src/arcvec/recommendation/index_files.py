@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ logger = logging.getLogger(__name__)
 FORMAT = "arcvec-index"
 FORMAT_VERSION = 1
 ARRAYS = ("probing", "starts", "tiles", "members")
-_BLOCK = 1 << 16
 
 
 def open_index(
@@ -40,7 +38,7 @@ def open_index(
     """
     side = indexed_side(embeddings, direction)
     folder = index_folder(result, side)
-    checksum = vector_checksum(embeddings, side)
+    checksum = embeddings.fingerprint(side)
     if folder.exists():
         try:
             return _load(folder, side, checksum, recall)
@@ -58,15 +56,6 @@ def open_index(
 def index_folder(result: str | Path, side: Side) -> Path:
     """Return where in a result folder the index of one side is."""
     return Path(result) / f"index-{side}"
-
-
-def vector_checksum(embeddings: EdgeEmbeddings, side: Side) -> str:
-    """Return a hexadecimal digest of the vectors of one side."""
-    digest = hashlib.blake2b(digest_size=16)
-    for start in range(0, len(embeddings.nodes), _BLOCK):
-        some = np.arange(start, min(start + _BLOCK, len(embeddings.nodes)))
-        digest.update(np.ascontiguousarray(embeddings.vectors(side, some)).data)
-    return digest.hexdigest()
 
 
 def _save(index: VectorIndex, folder: Path, checksum: str) -> None:
