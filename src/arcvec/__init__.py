@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from arcvec.recommendation.exact import recommend as recommend
     from arcvec.recommendation.explain import explain as explain
     from arcvec.recommendation.index_files import open_index as open_index
+    from arcvec.recommendation.new_nodes import add_nodes as add_nodes
 
 __version__ = "0.1.0"
 
@@ -48,6 +49,7 @@ _HOMES = {
     "Jaccard": "methods.neighbours",
     "MixedProjections": "methods.edge_projection",
     "Split": "graph.split",
+    "add_nodes": "recommendation.new_nodes",
     "calibrate": "recommendation.calibration",
     "explain": "recommendation.explain",
     "export_vectors": "export.vectors",

@@ -143,6 +143,19 @@ def test_validation_edges_of_a_split_calibrate(run, edges, tmp_path):
     assert made["density"] == pytest.approx(split.graph.num_edges / (60 * 59))
 
 
+def test_nodes_are_added(run, edges, tmp_path):
+    run("fit", edges, "-o", tmp_path / "result", *QUICK)
+    (tmp_path / "new.csv").write_text("source,target\nnewcomer,p3\np5,newcomer\nsecond,newcomer\n")
+    asked = ("add", tmp_path / "result", tmp_path / "new.csv", "-o", tmp_path / "larger")
+    assert "62 nodes, 2 of them new, dim 8" in run(*asked, "--graph", edges)
+    for name in ("source.npy", "target.npy"):
+        before, after = (np.load(tmp_path / part / name) for part in ("result", "larger"))
+        assert after[:60].tobytes() == before.tobytes()
+    rows = run("recommend", tmp_path / "larger", "--node", "newcomer", "-k", "3").splitlines()
+    assert len(rows) == 4
+    assert "exists already" in run(*asked, fails=True)
+
+
 def test_settings_come_from_preset_then_file_then_flags(run, edges, tmp_path):
     config = tmp_path / "settings.toml"
     config.write_text("dim = 4\n[walks]\nwindow = 5\nwalk_length = 30\n[training]\nsteps = 3\n")

@@ -11,6 +11,7 @@ import cyclopts
 from cyclopts import App, Parameter
 
 from arcvec import __version__
+from arcvec.cli.add import add
 from arcvec.cli.calibrate import calibrate
 from arcvec.cli.errors import describe_error, describe_usage_error, fail
 from arcvec.cli.experiment import experiment
@@ -49,7 +50,7 @@ def demo(*, out: Out = Path("arcvec-demo"), seed: int = 0) -> None:
 
 
 COMMANDS = (
-    *(ingest, split, fit),
+    *(ingest, split, fit, add),
     *(evaluate, calibrate, score, recommend, index, explain),
     *(export, plot, experiment),
 )

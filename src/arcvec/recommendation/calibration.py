@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from arcvec.embeddings import EdgeEmbeddings, Scores
 from arcvec.graph.graph import Graph
 from arcvec.graph.non_edges import EdgeArray, draw_non_edges
+from arcvec.recommendation.regressions import sigmoid
 from arcvec.storage import new_file, read_header, write_json
 
 logger = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ class Calibration:
         logits = self.slope * np.asarray(scores, dtype=np.float64) + self.intercept
         if odds == "density":
             logits += np.log(self.density) - np.log1p(-self.density)
-        return _sigmoid(logits).astype(np.float32)
+        return sigmoid(logits).astype(np.float32)
 
 
 def calibrate(
@@ -134,7 +135,7 @@ def calibrate(
     scores = embeddings.score(pairs[:, 0], pairs[:, 1])
     fitted = generator.permutation(len(pairs)) % 2 == 0
     slope, intercept = _fit(scores[fitted].astype(np.float64), is_edge[fitted])
-    probabilities = _sigmoid(slope * scores[~fitted].astype(np.float64) + intercept)
+    probabilities = sigmoid(slope * scores[~fitted].astype(np.float64) + intercept)
     came = is_edge[~fitted]
     bins = reliability(probabilities, came)
     likely = np.where(came, probabilities, 1 - probabilities).clip(1e-12)
@@ -253,7 +254,7 @@ def _fit(scores: NDArray[np.float64], is_edge: NDArray[np.bool_]) -> tuple[float
 
     def loss(numbers: Sequence[float]) -> tuple[float, NDArray[np.float64]]:
         logits = numbers[0] * standard + numbers[1]
-        missed = _sigmoid(logits) - labels
+        missed = sigmoid(logits) - labels
         value = np.logaddexp(0, logits) - labels * logits
         return value.mean(), np.array([(missed * standard).mean(), missed.mean()])
 
@@ -268,7 +269,3 @@ def _density(graph: Graph) -> float:
 
 def _fingerprints(embeddings: EdgeEmbeddings) -> tuple[str, ...]:
     return embeddings.fingerprint("source"), embeddings.fingerprint("target")
-
-
-def _sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    return 0.5 * (1 + np.tanh(0.5 * logits))
