@@ -87,6 +87,15 @@ def test_more_asked_for_than_there_is():
     np.testing.assert_array_equal(scores, best)
 
 
+@pytest.mark.parametrize("value", [0, 1])
+def test_vectors_that_are_all_the_same(value):
+    vectors = np.full((500, 4), value, dtype=np.float32)
+    embeddings = EdgeEmbeddings(vectors, vectors, NodeNames.numbered(500))
+    found, scores = top_k(embeddings, np.arange(20), 5, index=build_index(embeddings))
+    assert (scores == 4 * value).all()
+    assert all(np.unique(row).size == 5 for row in found)
+
+
 def test_names(tmp_path):
     embeddings = clustered(0)
     index = build_index(embeddings)

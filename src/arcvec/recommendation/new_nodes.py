@@ -123,8 +123,13 @@ class _Usual:
             degree = ends / 2 / (linked.num_nodes - known)
         else:
             degree = graph.indices.size / max(1, graph.num_nodes)
-        reciprocity = (linked if graph is None else graph).reciprocity
-        return cls(float(degree), _reversed_weight(embeddings), reciprocity)
+        settings = _negative_settings(embeddings)
+        weight, label = settings.get("reversed_weight"), settings.get("reversed_label")
+        return cls(
+            float(degree),
+            REVERSED_WEIGHT if weight is None else weight,
+            (linked if graph is None else graph).reciprocity if label is None else label,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,8 +305,8 @@ def _all_names(known: NodeNames, edges: Graph) -> NodeNames:
     return NodeNames(np.concatenate([known.text, new.text]))
 
 
-def _reversed_weight(embeddings: EdgeEmbeddings) -> float:
+def _negative_settings(embeddings: EdgeEmbeddings) -> Mapping[str, Any]:
+    """Return the settings of the negatives in the training; empty of other methods."""
     settings: Any = embeddings.settings.get("settings")
-    negatives = settings.get("negatives") if isinstance(settings, dict) else None
-    value = negatives.get("reversed_weight") if isinstance(negatives, dict) else None
-    return REVERSED_WEIGHT if value is None else float(value)
+    negatives = settings.get("negatives") if isinstance(settings, Mapping) else None
+    return negatives if isinstance(negatives, Mapping) else {}
