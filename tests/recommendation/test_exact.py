@@ -111,6 +111,8 @@ def test_filters_by_name(embeddings, caplog):
     assert "without: 1 of 3 names are no nodes" in caplog.text
     with pytest.raises(ValueError, match=r"only: expected names of nodes, got 2 names .*'x'"):
         recommend(embeddings, ["n5"], only=["x", "y"])
+    unfiltered, _ = recommend(embeddings, ["n5"])
+    assert recommend(embeddings, ["n5"], without=["x", "y"])[0].tolist() == unfiltered.tolist()
 
 
 def test_blocks_cover_all_nodes_in_order(monkeypatch, embeddings, known):

@@ -64,7 +64,7 @@ def recommend(
         quiet: show no progress bar.
     """
     from arcvec.embeddings import EdgeEmbeddings
-    from arcvec.recommendation.candidates import Candidates, known_ids, read_names
+    from arcvec.recommendation.candidates import Candidates, known_ids, only_ids, read_names
     from arcvec.recommendation.exact import top_k_blocks
 
     if everyone == bool(node):
@@ -78,7 +78,7 @@ def recommend(
     candidates = Candidates.of(
         nodes,
         direction,
-        only=known_ids(nodes, read_names(only), f"--only {only}"),
+        only=only_ids(nodes, read_names(only), f"--only {only}"),
         without=known_ids(nodes, read_names(without), f"--without {without}"),
         exclude=None if exclude is None else read_graph(exclude, files),
     )

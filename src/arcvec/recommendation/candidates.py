@@ -99,28 +99,35 @@ def read_names(path: Path | None) -> list[str] | None:
 def known_ids(nodes: NodeNames, names: Iterable[object] | None, what: str) -> NodeIds | None:
     """Return the ids of those names that are nodes; how many are not is logged.
 
-    A list of goods in stock may well name some that no graph has seen; only if it names none that
-    has been seen, something is wrong.
+    A list of goods in stock, or of people blocked, may well name some that no graph has seen.
 
     Args:
         names: None gives None.
         what: where the names come from, for messages.
-
-    Raises:
-        ValueError: there are names, and all are unknown.
     """
     if names is None:
         return None
     asked = list(map(str, names))
     there = [name for name in asked if name in nodes]
-    if asked and not there:
-        raise ValueError(
-            f"{what}: expected names of nodes, got {len(asked):,} names that are none, such as "
-            f"{asked[0]!r}; nodes are called {', '.join(map(repr, nodes[:3]))}, ..."
-        )
     if len(there) < len(asked):
         logger.info("%s: %d of %d names are no nodes", what, len(asked) - len(there), len(asked))
     return nodes.ids(there)
+
+
+def only_ids(nodes: NodeNames, names: Iterable[object] | None, what: str) -> NodeIds | None:
+    """Return what `known_ids` does, of a list that would leave nothing if no name were known.
+
+    Raises:
+        ValueError: there are names, and all are unknown.
+    """
+    asked = None if names is None else list(names)
+    ids = known_ids(nodes, asked, what)
+    if asked and ids is not None and not ids.size:
+        raise ValueError(
+            f"{what}: expected names of nodes, got {len(asked):,} names that are none, such as "
+            f"{str(asked[0])!r}; nodes are called {', '.join(map(repr, nodes[:3]))}, ..."
+        )
+    return ids
 
 
 def _checked(ids: NodeIds, num_nodes: int) -> NodeIds:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from arcvec.embeddings import EdgeEmbeddings, Scores, Side
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds
-from arcvec.recommendation.candidates import Candidates, Direction, known_ids
+from arcvec.recommendation.candidates import Candidates, Direction, known_ids, only_ids
 from arcvec.recommendation.search import as_tiles, best_first, empty_heaps, padded_vectors
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ def recommend(
 
     Raises:
         KeyError: a name among those asked about is unknown.
-        ValueError: `only` or `without` names nodes, and all of them are unknown.
+        ValueError: all names in `only` are unknown.
     """
     best, scores = top_k(
         embeddings,
         embeddings.nodes.ids(nodes),
         k,
         exclude=exclude,
-        only=known_ids(embeddings.nodes, only, "only"),
+        only=only_ids(embeddings.nodes, only, "only"),
         without=known_ids(embeddings.nodes, without, "without"),
         direction=direction,
         index=index,
