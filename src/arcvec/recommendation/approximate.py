@@ -116,7 +116,8 @@ class VectorIndex:
         # With one candidate in ten allowed, the best 10 are about the best 100 of all.
         share = candidates.ids.size / max(1, len(candidates.known.nodes))
         depths = (k + passed_over) / max(share, 1e-9)
-        few = sum(probes <= EXACT_ABOVE * self.num_clusters for probes in self.probes)
+        # Exactly, only what is allowed is scored: few clusters must be few beside that, too.
+        few = sum(probes <= EXACT_ABOVE * share * self.num_clusters for probes in self.probes)
         # A dozen is not worth the next level, with its ten times as many.
         levels = np.searchsorted(2 * np.array(DEPTHS), depths)
         return np.where(levels < few, levels, len(self.probes))
