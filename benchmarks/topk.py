@@ -174,7 +174,8 @@ def show(row: dict[str, Any]) -> None:
     else:
         rest = f"{row['times_exact']:.1f}x recall {row['recall']:.3f} "
         rest += f"built in {row['build_seconds']:.0f} s"
-    print(f"{row['what']:<14}{row['num_nodes']:>10,}{row['nodes_per_second']:>10,.0f}/s  {rest}")
+    rate = f"{row['nodes_per_second']:>10,.0f}/s"
+    print(f"{row['what']:<14}{row['num_nodes']:>10,}{rate}  {rest}", flush=True)
 
 
 def main() -> None:
