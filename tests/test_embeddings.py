@@ -266,3 +266,12 @@ def test_rows_of_a_folder_are_read_only_when_asked_for(tmp_path, shared):
     assert isinstance(back.source, WeightedRows)
     assert isinstance(back.source.rows, np.memmap)
     assert back.source.rows is back.target
+
+
+def test_fingerprint_tells_vectors_apart():
+    vectors = np.random.default_rng(0).normal(size=(5, 2)).astype(np.float32)
+    nodes = NodeNames.numbered(5)
+    first = EdgeEmbeddings(vectors, vectors[::-1], nodes)
+    same = EdgeEmbeddings(vectors.copy(), vectors[::-1].copy(), nodes)
+    assert first.fingerprint("source") == same.fingerprint("source")
+    assert first.fingerprint("source") != first.fingerprint("target")

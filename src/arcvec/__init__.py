@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from arcvec.methods.neighbours import CommonNeighbours as CommonNeighbours
     from arcvec.methods.neighbours import Jaccard as Jaccard
     from arcvec.methods.presets import load_method as load_method
+    from arcvec.recommendation.calibration import calibrate as calibrate
     from arcvec.recommendation.exact import recommend as recommend
     from arcvec.recommendation.explain import explain as explain
+    from arcvec.recommendation.index_files import open_index as open_index
+    from arcvec.recommendation.new_nodes import add_nodes as add_nodes
 
 __version__ = "0.1.0"
 
@@ -46,6 +49,8 @@ _HOMES = {
     "Jaccard": "methods.neighbours",
     "MixedProjections": "methods.edge_projection",
     "Split": "graph.split",
+    "add_nodes": "recommendation.new_nodes",
+    "calibrate": "recommendation.calibration",
     "explain": "recommendation.explain",
     "export_vectors": "export.vectors",
     "graph_from": "graph.convert",
@@ -54,6 +59,7 @@ _HOMES = {
     "load_graph": "graph.files",
     "load_method": "methods.presets",
     "open_graph": "graph.files",
+    "open_index": "recommendation.index_files",
     "read_edges": "graph.ingest",
     "read_split": "graph.split",
     "recommend": "recommendation.exact",

@@ -132,6 +132,23 @@ def grid_progress(*, quiet: bool = False) -> Iterator[Callable[[GridProgress], N
 
 
 @contextmanager
+def node_progress(num_nodes: int, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
+    """Yield a function to be told how many nodes more are done: bar, numbers, time left."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("nodes"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(compact=True),
+    )
+    with Bar(*columns, console=messages, disable=quiet) as bar:
+        task = bar.add_task("nodes", total=num_nodes)
+        yield lambda done: bar.advance(task, done)
+
+
+@contextmanager
 def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
     """Yield a question that turns true after Ctrl-C; a second Ctrl-C stops at once.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -192,6 +193,14 @@ class EdgeEmbeddings(EdgeScorer):
             return np.asarray(mine[chosen], dtype=np.float32)
         both = np.concatenate([mine[chosen], other[chosen]], axis=1, dtype=np.float32)
         return both * np.float32(0.5) if side == "source" else both
+
+    def fingerprint(self, side: Side) -> str:
+        """Return a hexadecimal digest of the `vectors` of one side: equal if they are."""
+        digest = hashlib.blake2b(digest_size=16)
+        for start in range(0, len(self.nodes), 1 << 16):
+            some = np.arange(start, min(start + (1 << 16), len(self.nodes)))
+            digest.update(np.ascontiguousarray(self.vectors(side, some)).data)
+        return digest.hexdigest()
 
     def save(self, path: str | Path, *, float16: bool = False, overwrite: bool = False) -> None:
         """Write the result folder: `source.npy`, `target.npy`, `nodes.txt`, `settings.json`.

@@ -18,6 +18,7 @@ from arcvec.methods.baselines import BASELINES
 from arcvec.methods.netmf import NetMF
 from arcvec.methods.presets import PRESETS
 from arcvec.plot.kinds import Kind as FigureKind
+from arcvec.recommendation.calibration import load_calibration
 from arcvec.recommendation.exact import recommend
 from tests.cli.commands import QUICK
 
@@ -74,6 +75,85 @@ def test_recommendations_for_all_into_a_file(run, edges, tmp_path, suffix):
     assert rows.columns == ["node", "rank", "source", "score"]
     assert len(rows.fetchall()) == 180
     assert not list(tmp_path.glob(".*")), "something was left behind"
+
+
+@pytest.mark.parametrize("direction", ["targets", "sources"])
+@pytest.mark.parametrize("asked", [("--all",), ("--node", "p3", "--node", "p40")])
+def test_recommendations_among_some_nodes(run, edges, tmp_path, direction, asked):
+    run("fit", edges, "-o", tmp_path / "result", *QUICK)
+    (tmp_path / "only.txt").write_text("".join(f"p{i}\n" for i in (1, 2, 3, 30, 31, 99)))
+    (tmp_path / "without.txt").write_text("p2\np30\n")
+    filters = ("--only", tmp_path / "only.txt", "--without", tmp_path / "without.txt")
+    out = tmp_path / "found.csv"
+    flags = ("--direction", direction, "--exclude", edges, "-o", out)
+    run("recommend", tmp_path / "result", *asked, *filters, *flags)
+    found = duckdb.sql(f"SELECT node, {direction[:-1]} FROM '{out}'").fetchall()
+    known = {tuple(line.split(",")) for line in edges.read_text().split()[1:]}
+    expected = {
+        (f"p{u}", f"p{v}")
+        for u in (range(60) if asked == ("--all",) else (3, 40))
+        for v in (1, 3, 31)
+        if u != v
+        and ((f"p{u}", f"p{v}") if direction == "targets" else (f"p{v}", f"p{u}")) not in known
+    }
+    assert set(found) == expected
+    assert len(found) == len(expected)
+
+
+def test_approximate_recommendations(run, edges, tmp_path):
+    run("fit", edges, "-o", tmp_path / "result", *QUICK)
+    assert "60 target vectors" in run("index", tmp_path / "result", "--direction", "targets")
+    flags = ("--all", "-k", "4", "--exclude", edges, "--without", tmp_path / "without.txt")
+    (tmp_path / "without.txt").write_text("p7\n")
+    for direction in ("targets", "sources"):
+        asked = ("recommend", tmp_path / "result", *flags, "--direction", direction)
+        # So few nodes are all looked at: the index changes nothing.
+        assert run(*asked, "--approximate") == run(*asked)
+    assert (tmp_path / "result" / "index-source" / "tiles.npy").is_file()
+
+
+def test_probabilities(run, edges, tmp_path):
+    run("split", edges, "-o", tmp_path / "split")
+    run("fit", tmp_path / "split", "-o", tmp_path / "result", *QUICK)
+    assert "off by" in run("calibrate", tmp_path / "result", "--graph", edges)
+    calibration = load_calibration(tmp_path / "result", EdgeEmbeddings.load(tmp_path / "result"))
+    (tmp_path / "pairs.csv").write_text("source,target\np9,p3\np3,p49\n")
+    for odds in ("even", "density"):
+        asked = ("score", tmp_path / "result", tmp_path / "pairs.csv", "--probability", odds)
+        rows = run(*asked).splitlines()
+        assert rows[0] == "source,target,score,probability"
+        for row in rows[1:]:
+            score, probability = map(float, row.split(",")[2:])
+            expected = calibration.probabilities(np.array([score], dtype=np.float32), odds)
+            assert probability == pytest.approx(expected[0], rel=1e-4)
+    out = tmp_path / "all.parquet"
+    run("recommend", tmp_path / "result", "--all", "-k", "3", "--probability", "even", "-o", out)
+    found = duckdb.sql(f"SELECT score, probability FROM '{out}'").fetchnumpy()
+    expected = calibration.probabilities(found["score"])
+    np.testing.assert_allclose(found["probability"], expected, rtol=1e-4)
+
+
+def test_validation_edges_of_a_split_calibrate(run, edges, tmp_path):
+    run("split", edges, "-o", tmp_path / "split", "--validation-fraction", "0.2")
+    run("fit", tmp_path / "split", "-o", tmp_path / "result", *QUICK)
+    run("calibrate", tmp_path / "result", "--graph", tmp_path / "split")
+    made = json.loads((tmp_path / "result" / "calibration.json").read_text())
+    split = read_split(tmp_path / "split")
+    assert made["num_edges"] <= len(split.validation)
+    assert made["density"] == pytest.approx(split.graph.num_edges / (60 * 59))
+
+
+def test_nodes_are_added(run, edges, tmp_path):
+    run("fit", edges, "-o", tmp_path / "result", *QUICK)
+    (tmp_path / "new.csv").write_text("source,target\nnewcomer,p3\np5,newcomer\nsecond,newcomer\n")
+    asked = ("add", tmp_path / "result", tmp_path / "new.csv", "-o", tmp_path / "larger")
+    assert "62 nodes, 2 of them new, dim 8" in run(*asked, "--graph", edges)
+    for name in ("source.npy", "target.npy"):
+        before, after = (np.load(tmp_path / part / name) for part in ("result", "larger"))
+        assert after[:60].tobytes() == before.tobytes()
+    rows = run("recommend", tmp_path / "larger", "--node", "newcomer", "-k", "3").splitlines()
+    assert len(rows) == 4
+    assert "exists already" in run(*asked, fails=True)
 
 
 def test_settings_come_from_preset_then_file_then_flags(run, edges, tmp_path):

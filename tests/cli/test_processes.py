@@ -20,7 +20,9 @@ def test_raw_files_are_read_with_notes(edges, tmp_path):
     assert "1 self-loop dropped" in error
 
 
-@pytest.mark.parametrize("command", [(), ("fit",), ("recommend",), ("plot",)])
+@pytest.mark.parametrize(
+    "command", [(), ("fit",), ("add",), ("calibrate",), ("index",), ("recommend",), ("plot",)]
+)
 def test_help_needs_neither_torch_nor_numba(command):
     code = (
         "import sys; from arcvec.cli import main; main(sys.argv[1:]);"
@@ -37,7 +39,14 @@ def test_help_needs_neither_torch_nor_numba(command):
     assert "Usage: arcvec" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [("score", "follows.csv"), ("recommend", "--node", "p3")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("score", "follows.csv"),
+        ("recommend", "--node", "p3"),
+        ("recommend", "--node", "p3", "--approximate"),
+    ],
+)
 def test_using_a_result_needs_no_torch(run, edges, tmp_path, arguments):
     run("fit", edges, "-o", tmp_path / "result", *QUICK)
     code = (

@@ -33,6 +33,12 @@ def test_backslashes_are_not_mistaken_for_escapes():
     assert list(NodeNames.from_strings(names)) == names
 
 
+def test_contains():
+    names = NodeNames.from_strings(["a", "two\nlines"])
+    assert "two\nlines" in names
+    assert "b" not in names
+
+
 def test_indexing():
     names = NodeNames.from_strings(["a", "b", "c"])
     assert (names[0], names[-1], names[1:]) == ("a", "c", ["b", "c"])

@@ -1,4 +1,4 @@
-"""Plain-Python twins of the random numbers and the walks: slow, and written without a kernel."""
+"""Plain-Python twins of random numbers, walks and top-k: slow, and written without a kernel."""
 
 MASK = (1 << 64) - 1
 
@@ -54,3 +54,13 @@ def rows_of(graph):
         weights = None if graph.weights is None else graph.weights[cut].astype(float).tolist()
         rows[node] = (graph.indices[cut].tolist(), weights)
     return rows
+
+
+def slow_best(query, node, vectors, candidates, known, k):
+    """Return (-score, id) of the best k candidates, best first; `known` has pairs of ids."""
+    allowed = [
+        (-sum(x * y for x, y in zip(query.tolist(), vectors[i].tolist(), strict=True)), i)
+        for i in candidates.tolist()
+        if i != node and (node, i) not in known
+    ]
+    return sorted(allowed)[:k]

@@ -6,6 +6,7 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.recommendation import exact
+from arcvec.recommendation.candidates import Candidates
 from arcvec.recommendation.exact import recommend, top_k, top_k_blocks
 
 NUM_NODES = 57
@@ -30,7 +31,7 @@ def known(embeddings):
     return Graph.from_edges(sources, targets, nodes=embeddings.nodes)
 
 
-def brute_force(embeddings, ids, k, known, direction):
+def brute_force(embeddings, ids, k, known, direction, offered=None):
     everyone = np.arange(NUM_NODES)
     answers = []
     for query in ids:
@@ -38,6 +39,8 @@ def brute_force(embeddings, ids, k, known, direction):
         sources, targets = pair if direction == "targets" else pair[::-1]
         scores = embeddings.score(sources, targets)
         allowed = everyone != query
+        if offered is not None:
+            allowed &= np.isin(everyone, offered)
         if known is not None:
             allowed &= ~known.has_edges(sources, targets)
         order = sorted(everyone[allowed], key=lambda v: (-scores[v], v))[:k]
@@ -48,9 +51,9 @@ def brute_force(embeddings, ids, k, known, direction):
 
 @pytest.mark.parametrize("direction", ["targets", "sources"])
 @pytest.mark.parametrize("k", [1, 10, 80])
-@pytest.mark.parametrize("tile_scores", [1 << 7, 1 << 22])
-def test_against_brute_force(monkeypatch, embeddings, known, direction, k, tile_scores):
-    monkeypatch.setattr(exact, "TILE_SCORES", tile_scores)
+@pytest.mark.parametrize("columns", [7, 1 << 16])
+def test_against_brute_force(monkeypatch, embeddings, known, direction, k, columns):
+    monkeypatch.setattr(exact, "COLUMNS", columns)
     monkeypatch.setattr(exact, "ROWS", 10)
     ids = np.array([5, 0, 56, 5, *range(10, 30)])
     for exclude in (None, known):
@@ -66,9 +69,56 @@ def test_against_brute_force(monkeypatch, embeddings, known, direction, k, tile_
         np.testing.assert_allclose(scores[rows, columns], embeddings.score(*ends), atol=1e-5)
 
 
+@pytest.mark.parametrize("direction", ["targets", "sources"])
+@pytest.mark.parametrize("num_only", [NUM_NODES, 20, 3])
+def test_filtered_against_brute_force(monkeypatch, embeddings, known, direction, num_only):
+    monkeypatch.setattr(exact, "COLUMNS", 7)
+    monkeypatch.setattr(exact, "ROWS", 10)
+    generator = np.random.default_rng(num_only)
+    only = generator.permutation(NUM_NODES)[:num_only]
+    without = generator.permutation(NUM_NODES)[:15]
+    ids = np.arange(NUM_NODES)
+    filters = {"only": only, "without": without}
+    for names in ([], ["only"], ["without"], ["only", "without"]):
+        offered = np.arange(NUM_NODES)
+        if "only" in names:
+            offered = np.intersect1d(offered, only)
+        if "without" in names:
+            offered = np.setdiff1d(offered, without)
+        chosen = {name: filters[name] for name in names}
+        found, _ = top_k(embeddings, ids, 6, exclude=known, direction=direction, **chosen)
+        expected = brute_force(embeddings, ids, 6, known, direction, offered)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_nothing_may_be_recommended(embeddings):
+    nobody = np.empty(0, dtype=np.int64)
+    ids, scores = top_k(embeddings, np.arange(4), 3, only=nobody)
+    assert (ids == -1).all()
+    assert np.isneginf(scores).all()
+
+
+def test_filters_by_name(embeddings, caplog):
+    caplog.set_level("INFO")
+    only = ["n3", "n9", "n12", "stranger", "n5"]
+    names, scores = recommend(
+        embeddings, ["n5"], k=4, only=only, without=["n9", "unheard of", "n1"]
+    )
+    ids, expected = top_k(embeddings, np.array([5]), 4, only=np.array([3, 12]))
+    assert names.tolist() == [[f"n{i}" if i >= 0 else "" for i in row] for row in ids]
+    np.testing.assert_array_equal(scores, expected)
+    assert "only: 1 of 5 names are no nodes" in caplog.text
+    assert "without: 1 of 3 names are no nodes" in caplog.text
+    with pytest.raises(ValueError, match=r"only: expected names of nodes, got 2 names .*'x'"):
+        recommend(embeddings, ["n5"], only=["x", "y"])
+    unfiltered, _ = recommend(embeddings, ["n5"])
+    assert recommend(embeddings, ["n5"], without=["x", "y"])[0].tolist() == unfiltered.tolist()
+
+
 def test_blocks_cover_all_nodes_in_order(monkeypatch, embeddings, known):
     monkeypatch.setattr(exact, "ROWS", 10)
-    blocks = list(top_k_blocks(embeddings, 4, exclude=known))
+    candidates = Candidates.of(embeddings.nodes, "targets", exclude=known)
+    blocks = list(top_k_blocks(embeddings, 4, candidates=candidates))
     assert [len(ids) for ids, _, _ in blocks] == [10, 10, 10, 10, 10, 7]
     found, scores = top_k(embeddings, np.arange(NUM_NODES), 4, exclude=known)
     np.testing.assert_array_equal(np.concatenate([b[1] for b in blocks]), found)
@@ -133,3 +183,5 @@ def test_bad_arguments_are_refused(embeddings):
         top_k(embeddings, np.array([0]), 0)
     with pytest.raises(ValueError, match='expected direction "targets" or "sources"'):
         top_k(embeddings, np.array([0]), 3, direction="both")
+    with pytest.raises(ValueError, match="expected node ids from 0 to 56, got 57"):
+        top_k(embeddings, np.array([0]), 3, only=np.array([2, 57]))

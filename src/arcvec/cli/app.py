@@ -11,6 +11,8 @@ import cyclopts
 from cyclopts import App, Parameter
 
 from arcvec import __version__
+from arcvec.cli.add import add
+from arcvec.cli.calibrate import calibrate
 from arcvec.cli.errors import describe_error, describe_usage_error, fail
 from arcvec.cli.experiment import experiment
 from arcvec.cli.explain import explain
@@ -18,8 +20,10 @@ from arcvec.cli.export import export
 from arcvec.cli.fit import fit
 from arcvec.cli.flags import Out
 from arcvec.cli.graphs import ingest, split
+from arcvec.cli.index import index
 from arcvec.cli.plot import plot
-from arcvec.cli.results import evaluate, recommend, score
+from arcvec.cli.recommend import recommend
+from arcvec.cli.results import evaluate, score
 from arcvec.console import show_log_as_notes
 
 app = App(
@@ -45,7 +49,12 @@ def demo(*, out: Out = Path("arcvec-demo"), seed: int = 0) -> None:
     run_demo(out, seed)
 
 
-for command in (ingest, split, fit, evaluate, score, recommend, explain, export, plot, experiment):
+COMMANDS = (
+    *(ingest, split, fit, add),
+    *(evaluate, calibrate, score, recommend, index, explain),
+    *(export, plot, experiment),
+)
+for command in COMMANDS:
     app.command(command)
 
 

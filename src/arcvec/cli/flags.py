@@ -1,9 +1,10 @@
-"""What several commands share: their common flags, and how they open a graph."""
+"""What several commands share: their common flags, and how they open a graph and write a score."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from pydantic import Field
@@ -12,6 +13,7 @@ from arcvec.console import escape, messages
 from arcvec.graph.edge_settings import EdgeFileSettings
 
 if TYPE_CHECKING:
+    from arcvec.embeddings import EdgeEmbeddings, Scores
     from arcvec.graph.graph import Graph
 
 
@@ -26,6 +28,7 @@ class EdgeFileFlags(EdgeFileSettings):
 EdgeFiles = Annotated[EdgeFileFlags, Parameter(name="*", group="Edge files")]
 Out = Annotated[Path, Parameter(name=["--out", "-o"])]
 OptionalOut = Annotated[Path | None, Parameter(name=["--out", "-o"])]
+Probability = Literal["even", "density"]
 
 
 def read_graph(path: Path, files: EdgeFileSettings) -> Graph:
@@ -34,3 +37,20 @@ def read_graph(path: Path, files: EdgeFileSettings) -> Graph:
 
     with messages.status(escape(f"reading {path}")):
         return open_graph(path, files)
+
+
+def probability_function(
+    result: Path, embeddings: EdgeEmbeddings, odds: Probability | None
+) -> Callable[[Scores], Scores] | None:
+    """Return what makes probabilities of scores, or None if none are asked for."""
+    if odds is None:
+        return None
+    from arcvec.recommendation.calibration import load_calibration
+
+    calibration = load_calibration(result, embeddings)
+    return lambda scores: calibration.probabilities(scores, odds)
+
+
+def plain_number(value: float) -> float:
+    """Return a score as it is worth printing: float32 has about six figures."""
+    return float(f"{value:.6g}")

@@ -1,4 +1,4 @@
-"""What a result is for: `evaluate`, `score` and `recommend`."""
+"""What a result is for: `evaluate` and `score`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from arcvec.cli.flags import EdgeFileFlags, EdgeFiles, OptionalOut, read_graph
+from arcvec.cli.flags import (
+    EdgeFileFlags,
+    EdgeFiles,
+    OptionalOut,
+    Probability,
+    plain_number,
+    probability_function,
+)
 from arcvec.console import escape, link_prediction_table, note, output, plain_print
 from arcvec.storage import require_writable, write_table
 
 if TYPE_CHECKING:
-    from arcvec.embeddings import EdgeEmbeddings, EdgeScorer, Scores
+    from arcvec.embeddings import EdgeScorer
     from arcvec.graph.graph import Graph
-    from arcvec.graph.names import NodeIds
 
 Baseline = Literal[
     "degree-product",
@@ -86,6 +92,7 @@ def score(
     pairs: Path,
     /,
     *,
+    probability: Probability | None = None,
     out: OptionalOut = None,
     overwrite: bool = False,
     files: EdgeFiles = EdgeFileFlags(),  # noqa: B008
@@ -95,6 +102,8 @@ def score(
     Args:
         result: result folder.
         pairs: file with a source and a target in each line, in any format `ingest` reads.
+        probability: add how likely each edge is, as `calibrate` found: against one random non-edge
+            (even), or among all pairs of nodes with this score (density).
         out: .csv, .tsv or .parquet file to write; standard output by default.
         overwrite: replace the file if it exists.
     """
@@ -104,53 +113,16 @@ def score(
     if out:
         require_writable(out, overwrite=overwrite)
     embeddings = EdgeEmbeddings.load(result)
+    probable = probability_function(result, embeddings, probability)
     sources, targets = read_pairs(pairs, files)
     scores = embeddings.score(embeddings.nodes.ids(sources), embeddings.nodes.ids(targets))
     columns = {"source": "VARCHAR", "target": "VARCHAR", "score": "FLOAT"}
-    rows = zip(sources, targets, map(_plain, scores), strict=True)
+    numbers = [scores]
+    if probable:
+        columns["probability"] = "FLOAT"
+        numbers.append(probable(scores))
+    rows = zip(sources, targets, *(map(plain_number, column) for column in numbers), strict=True)
     write_table(out, columns, rows, overwrite=overwrite)
-
-
-def recommend(
-    result: Path,
-    /,
-    *,
-    node: Annotated[tuple[str, ...], Parameter(negative_iterable=())] = (),
-    everyone: Annotated[bool, Parameter(name="--all", negative=())] = False,
-    k: Annotated[int, Parameter(name=["-k", "--k"])] = 10,
-    exclude: Path | None = None,
-    direction: Literal["targets", "sources"] = "targets",
-    out: OptionalOut = None,
-    overwrite: bool = False,
-    files: EdgeFiles = EdgeFileFlags(),  # noqa: B008
-) -> None:
-    """Name the best new edges of some nodes, or of all.
-
-    Args:
-        result: result folder.
-        node: node to recommend for; may be given several times.
-        everyone: recommend for every node.
-        k: edges per node.
-        exclude: graph folder, split folder or edge file whose edges are known already.
-        direction: whom the node would link to (targets), or who would link to it (sources).
-        out: .csv, .tsv or .parquet file to write; standard output by default.
-        overwrite: replace the file if it exists.
-    """
-    from arcvec.embeddings import EdgeEmbeddings
-    from arcvec.recommendation.exact import top_k_blocks
-
-    if everyone == bool(node):
-        raise ValueError("expected nodes to recommend for: either --node NAME, or --all")
-    if out:
-        require_writable(out, overwrite=overwrite)
-    embeddings = EdgeEmbeddings.load(result)
-    known = None if exclude is None else read_graph(exclude, files)
-    ids = None if everyone else embeddings.nodes.ids(node)
-    columns = {"node": "VARCHAR", "rank": "INTEGER", direction[:-1]: "VARCHAR", "score": "FLOAT"}
-    blocks = top_k_blocks(
-        embeddings, min(k, len(embeddings.nodes)), ids=ids, exclude=known, direction=direction
-    )
-    write_table(out, columns, _recommendation_rows(embeddings, blocks), overwrite=overwrite)
 
 
 def _scorers(
@@ -176,19 +148,3 @@ def _fitted_on(result: Path, train: Graph) -> bool:
 
     fitted_on = EdgeEmbeddings.load(result).settings.get("graph_fingerprint")
     return bool(fitted_on == train.fingerprint)
-
-
-def _recommendation_rows(
-    embeddings: EdgeEmbeddings, blocks: Iterator[tuple[NodeIds, NodeIds, Scores]]
-) -> Iterator[tuple[str, int, str, float]]:
-    names = embeddings.nodes
-    for asked, best, scores in blocks:
-        for i, node in enumerate(names.at(asked)):
-            for rank, (other, value) in enumerate(zip(best[i], scores[i], strict=True), start=1):
-                if other >= 0:
-                    yield node, rank, names[int(other)], _plain(value)
-
-
-def _plain(value: float) -> float:
-    """Return a score as it is worth printing: float32 has about six figures."""
-    return float(f"{value:.6g}")

@@ -77,6 +77,9 @@ class NodeNames(Sequence[str]):
         for line in self.text.tobytes().decode().split("\n")[:-1]:
             yield _unescape(line)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._index
+
     def __repr__(self) -> str:
         shown = ", ".join(repr(name) for name in self[:3])
         return f"NodeNames({len(self):,}: {shown}{', ...' if len(self) > 3 else ''})"

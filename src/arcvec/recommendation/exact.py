@@ -1,25 +1,27 @@
-"""The best new edges of a node, exactly: every candidate is scored."""
+"""The best new edges of a node, exactly unless an index is given: every candidate is scored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arcvec.embeddings import EdgeEmbeddings, Scores, Side
 from arcvec.graph.graph import Graph
-from arcvec.graph.names import NodeIds, NodeNames
+from arcvec.graph.names import NodeIds
+from arcvec.recommendation.candidates import Candidates, Direction, known_ids, only_ids
+from arcvec.recommendation.search import as_tiles, best_first, empty_heaps, padded_vectors
 
-Direction: TypeAlias = Literal["targets", "sources"]
-"""Whom a node would link to, or who would link to it."""
+if TYPE_CHECKING:
+    from arcvec.recommendation.approximate import VectorIndex
 
-ROWS = 1024
+ROWS = 4096
 """Nodes answered at once."""
 
-TILE_SCORES = 1 << 22
-"""Scores held at once: 16 MB."""
+COLUMNS = 1 << 16
+"""Candidates laid out at once: 4 MB with 16 coordinates."""
 
 
 def recommend(
@@ -28,10 +30,14 @@ def recommend(
     k: int = 10,
     *,
     exclude: Graph | None = None,
+    only: Iterable[object] | None = None,
+    without: Iterable[object] | None = None,
     direction: Direction = "targets",
+    index: VectorIndex | None = None,
 ) -> tuple[NDArray[np.object_], Scores]:
     """Return the names and scores of the k best new edges of each node, best first.
 
+    >>> from arcvec.graph.names import NodeNames
     >>> vectors = np.array([[3, 1], [2, 0], [1, 0]], dtype=np.float32)
     >>> embeddings = EdgeEmbeddings(vectors, vectors, NodeNames.from_strings("abc"))
     >>> recommend(embeddings, ["c"], k=2)
@@ -40,15 +46,28 @@ def recommend(
     Args:
         nodes: names of the q nodes asked about.
         exclude: graph whose edges are known already and not recommended again.
+        only: names of the nodes that may be recommended; all by default.
+        without: names of nodes that may not. Names that no node has are passed over in both lists,
+            and their number is logged.
+        index: of `open_index`, to answer many times faster and nearly always right.
 
     Returns:
         (q, k) names and (q, k) float32 scores; "" and -inf where there are fewer candidates.
 
     Raises:
-        KeyError: a name is unknown.
+        KeyError: a name among those asked about is unknown.
+        ValueError: all names in `only` are unknown.
     """
-    ids = embeddings.nodes.ids(nodes)
-    best, scores = top_k(embeddings, ids, k, exclude=exclude, direction=direction)
+    best, scores = top_k(
+        embeddings,
+        embeddings.nodes.ids(nodes),
+        k,
+        exclude=exclude,
+        only=only_ids(embeddings.nodes, only, "only"),
+        without=known_ids(embeddings.nodes, without, "without"),
+        direction=direction,
+        index=index,
+    )
     return embeddings.nodes.at(best), scores
 
 
@@ -58,20 +77,31 @@ def top_k(
     k: int,
     *,
     exclude: Graph | None = None,
+    only: NodeIds | None = None,
+    without: NodeIds | None = None,
     direction: Direction = "targets",
+    index: VectorIndex | None = None,
 ) -> tuple[NDArray[np.int32], Scores]:
     """Return the ids and scores of the k best new edges of each node, best first.
 
-    A node is never recommended to itself. Equal scores are in ascending order of ids.
+    A node is never recommended to itself. Equal scores are in ascending order of ids; which of them
+    are among the best is decided in that order too, unless an index is given.
 
     Args:
         ids: (q,) nodes asked about.
         exclude: graph whose edges are known already; nodes are matched by name.
+        only: ids of the nodes that may be recommended; all by default.
+        without: ids of nodes that may not.
 
     Returns:
         (q, k) int32 ids and (q, k) float32 scores; -1 and -inf where there are fewer candidates.
     """
-    blocks = top_k_blocks(embeddings, k, ids=ids, exclude=exclude, direction=direction)
+    candidates = Candidates.of(
+        embeddings.nodes, direction, exclude=exclude, only=only, without=without
+    )
+    blocks = top_k_blocks(
+        embeddings, k, ids=ids, candidates=candidates, direction=direction, index=index
+    )
     best_ids = np.empty((len(ids), k), dtype=np.int32)
     best_scores = np.empty((len(ids), k), dtype=np.float32)
     for i, (_, found, scores) in enumerate(blocks):
@@ -85,60 +115,41 @@ def top_k_blocks(
     k: int,
     *,
     ids: NodeIds | None = None,
-    exclude: Graph | None = None,
+    candidates: Candidates | None = None,
     direction: Direction = "targets",
+    index: VectorIndex | None = None,
 ) -> Iterator[tuple[NodeIds, NDArray[np.int32], Scores]]:
     """Return an iterator over the answers of `top_k`, block by block, in bounded memory.
 
     Args:
         ids: (q,) nodes asked about; by default all nodes.
+        candidates: what may be recommended, in the same direction; by default all nodes.
 
     Returns:
         Triples: (b,) ids of the next nodes, (b, k) ids and (b, k) scores of their best edges.
     """
     if k < 1:
         raise ValueError(f"expected k of at least 1, got {k}")
-    if direction not in ("targets", "sources"):
-        raise ValueError(f'expected direction "targets" or "sources", got {direction!r}')
+    chosen = candidates or Candidates.of(embeddings.nodes, direction)
     asked = np.arange(len(embeddings.nodes)) if ids is None else np.asarray(ids)
-    known = _known_edges(exclude, embeddings.nodes, direction)
     blocks = (asked[start : start + ROWS] for start in range(0, asked.size, ROWS))
-    return ((block, *_best_of(embeddings, block, k, known, direction)) for block in blocks)
+    find = best_of if index is None else index.best_of
+    return ((block, *find(embeddings, block, k, chosen, direction)) for block in blocks)
 
 
-def _best_of(
-    embeddings: EdgeEmbeddings, ids: NodeIds, k: int, known: Graph, direction: Direction
+def best_of(
+    embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates, direction: Direction
 ) -> tuple[NDArray[np.int32], Scores]:
-    from arcvec.kernels.topk import keep_best
+    """Return the answers of `top_k` for a few nodes at once."""
+    from arcvec.kernels.topk import TILE, keep_best
 
     mine: Side = "source" if direction == "targets" else "target"
     other: Side = "target" if direction == "targets" else "source"
-    num_nodes = len(embeddings.nodes)
-    best_ids = np.full((len(ids), min(k, num_nodes)), -1, dtype=np.int32)
-    best_scores = np.full(best_ids.shape, -np.inf, dtype=np.float32)
-    queries = embeddings.vectors(mine, ids)
-    width = max(1, TILE_SCORES // len(ids))
-    for start in range(0, num_nodes, width):
-        candidates = np.arange(start, min(start + width, num_nodes))
-        scores = queries @ embeddings.vectors(other, candidates).T
-        keep_best(scores, start, ids, known.indptr, known.indices, best_scores, best_ids)
-    return _sorted_and_padded(best_ids, best_scores, k)
-
-
-def _sorted_and_padded(
-    ids: NDArray[np.int32], scores: Scores, k: int
-) -> tuple[NDArray[np.int32], Scores]:
-    order = np.lexsort((ids, -scores))  # best first, then lower ids first
-    missing = ((0, 0), (0, k - ids.shape[1]))
-    return (
-        np.pad(np.take_along_axis(ids, order, axis=1), missing, constant_values=-1),
-        np.pad(np.take_along_axis(scores, order, axis=1), missing, constant_values=-np.inf),
-    )
-
-
-def _known_edges(exclude: Graph | None, nodes: NodeNames, direction: Direction) -> Graph:
-    """Return a graph over `nodes` whose rows hold what each node shall not be offered."""
-    if exclude is None:
-        return Graph.from_edges([], [], nodes=nodes)
-    exclude = exclude.over(nodes)
-    return exclude if direction == "targets" else exclude.transposed
+    known = candidates.known
+    best, scores = empty_heaps(len(ids), min(k, candidates.ids.size))
+    queries = padded_vectors(embeddings.vectors(mine, ids))
+    for start in range(0, candidates.ids.size, COLUMNS):
+        some = candidates.ids[start : start + COLUMNS]
+        tiles = as_tiles(embeddings.vectors(other, some), TILE)
+        keep_best(queries, ids, tiles, some, known.indptr, known.indices, scores, best)
+    return best_first(best, scores, k)
