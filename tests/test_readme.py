@@ -30,6 +30,7 @@ def folder(tmp_path, monkeypatch):
     lines = [f"{people[s]},{people[t]}" for s, t in sorted(edges)]
     (tmp_path / "follows.csv").write_text("\n".join(["source,target", *lines]) + "\n")
     (tmp_path / "pairs.csv").write_text("source,target\nalice,bob\nbob,p3\n")
+    (tmp_path / "new_edges.csv").write_text("source,target\ncarol,alice\ncarol,bob\np3,carol\n")
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments/table1.toml").write_text(EXPERIMENT)
     monkeypatch.chdir(tmp_path)
@@ -47,7 +48,7 @@ def test_commands_of_the_readme(folder):
     commands = re.findall(r"^\| `arcvec (.+?)` \|", README, re.MULTILINE)
     assert [command.split()[0] for command in commands] == [
         *("demo", "ingest", "split", "fit", "evaluate", "score", "recommend"),
-        *("explain", "export", "plot", "experiment"),
+        *("index", "calibrate", "add", "explain", "export", "plot", "experiment"),
     ]
     for command in commands[1:]:  # the demo has a test of its own
         done = subprocess.run(
