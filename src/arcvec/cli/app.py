@@ -20,6 +20,7 @@ from arcvec.cli.flags import Out
 from arcvec.cli.graphs import ingest, split
 from arcvec.cli.plot import plot
 from arcvec.cli.results import evaluate, recommend, score
+from arcvec.cli.serve import serve
 from arcvec.console import show_log_as_notes
 
 app = App(
@@ -45,7 +46,9 @@ def demo(*, out: Out = Path("arcvec-demo"), seed: int = 0) -> None:
     run_demo(out, seed)
 
 
-for command in (ingest, split, fit, evaluate, score, recommend, explain, export, plot, experiment):
+COMMANDS = (ingest, split, fit, evaluate, score, recommend, explain, export, plot, serve)
+
+for command in (*COMMANDS, experiment):
     app.command(command)
 
 

@@ -73,6 +73,9 @@ class NodeNames(Sequence[str]):
         start = self._ends[index - 1] + 1 if index else 0
         return _unescape(self.text[start : self._ends[index]].tobytes().decode())
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._index
+
     def __iter__(self) -> Iterator[str]:
         for line in self.text.tobytes().decode().split("\n")[:-1]:
             yield _unescape(line)
