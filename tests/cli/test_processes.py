@@ -20,11 +20,12 @@ def test_raw_files_are_read_with_notes(edges, tmp_path):
     assert "1 self-loop dropped" in error
 
 
-@pytest.mark.parametrize("command", [(), ("fit",), ("recommend",), ("plot",)])
+@pytest.mark.parametrize("command", [(), ("fit",), ("recommend",), ("plot",), ("serve",)])
 def test_help_needs_neither_torch_nor_numba(command):
     code = (
         "import sys; from arcvec.cli import main; main(sys.argv[1:]);"
-        "heavy = {'torch', 'numba', 'scipy', 'sklearn', 'duckdb', 'matplotlib'} & set(sys.modules);"
+        "heavy = {'torch', 'numba', 'scipy', 'sklearn', 'duckdb', 'matplotlib', 'fastapi'};"
+        "heavy &= set(sys.modules);"
         "sys.exit(str(heavy) if heavy else 0)"
     )
     done = subprocess.run(

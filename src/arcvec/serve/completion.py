@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from heapq import merge
 
 import numpy as np
@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from arcvec.graph.names import NodeIds, NodeNames
 
-_LAST = chr(0x10FFFF)
-"""No name sorts after a prefix followed by this, but one with this very character."""
-
 _SORTED_AT_ONCE = 4096
+
+_MOST = 1000
 
 _RANKED = 100_000
 """Of more names than these that start alike, the first in order are ranked."""
@@ -43,18 +42,24 @@ class Completion:
         self._names = [folded[i] for i in order]
         self._ids = np.array(order, dtype=np.int64)
         self._weights = weights
+        whole = bisect_right(self._names, "")
+        self._first = self._ranked(0, whole, len(order))[:_MOST]
 
     def find(self, prefix: str, limit: int) -> NodeIds:
-        """Return the ids of at most `limit` names: the very one, then by weight, then by name."""
+        """Return the ids of at most `limit` names, and of at most `_MOST` for an empty prefix.
+
+        First come names that are the whole prefix, then those of highest weight, then by name.
+        """
         folded = prefix.casefold()
-        first = bisect_left(self._names, folded)
-        last = bisect_left(self._names, folded + _LAST) if folded else len(self._names)
-        places = np.arange(first, min(last, first + _RANKED))
         if not folded:
-            places = np.arange(last)
-        found = self._ids[places]
-        whole = np.array([self._names[place] == folded for place in places[:64]], dtype=bool)
-        is_whole = np.zeros(found.size, dtype=bool)
-        is_whole[: whole.size] = whole  # the shortest sorts first
-        order = np.lexsort((places, -self._weights[found], ~is_whole))
-        return found[order[:limit]]
+            return self._first[:limit]
+        first = bisect_left(self._names, folded)
+        whole = bisect_right(self._names, folded, first)
+        last = bisect_right(self._names, folded, first, key=lambda name: name[: len(folded)])
+        return self._ranked(first, whole, min(last, first + _RANKED))[:limit]
+
+    def _ranked(self, first: int, whole: int, last: int) -> NodeIds:
+        """Return the ids of the names from `first` to `last`, those before `whole` first."""
+        places = np.arange(first, last)
+        order = np.lexsort((places, -self._weights[self._ids[places]], places >= whole))
+        return self._ids[places[order]]

@@ -17,7 +17,7 @@ from arcvec.serve.schemas import MAX_BODY
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MAX_QUERY = 16_384
+MAX_QUERY = 32_768
 """Bytes after the question mark of a URL."""
 
 BODY_SECONDS = 10

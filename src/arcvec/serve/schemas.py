@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from arcvec.recommendation.exact import Direction
 
@@ -19,6 +19,11 @@ Count = Annotated[int, Field(ge=1, le=MAX_K, description="how many at most, best
 Pair = Annotated[list[Name], Field(min_length=2, max_length=2, description="source and target")]
 
 _DIRECTION = "targets: whom the node would link to; sources: who would link to it"
+
+
+def _whole(value: object) -> object:
+    """Return 10 for 10.0: in JSON both are the same number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class Question(BaseModel):
@@ -58,24 +63,18 @@ class RecommendBody(Body):
     """Many nodes to recommend for."""
 
     nodes: list[Name] = Field(min_length=1, max_length=MAX_NODES)
-    k: Count = 10
+    k: Annotated[Count, BeforeValidator(_whole)] = 10
     direction: Direction = Field("targets", description=_DIRECTION)
 
 
 class NodesQuestion(Question):
-    """A node by its name, or nodes whose names start alike."""
+    """A node by its name, or nodes whose names start alike; both conditions if both are given."""
 
     name: Name | None = Field(None, description="the node of this name, and no other")
     prefix: Name | None = Field(
         None, description="nodes whose names start so, in any case; those of most edges first"
     )
     limit: int = Field(10, ge=1, le=MAX_NODES, description="nodes at most")
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> NodesQuestion:
-        if self.name is not None and self.prefix is not None:
-            raise ValueError("name or prefix, not both")
-        return self
 
 
 class Score(BaseModel):

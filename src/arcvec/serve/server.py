@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 _GRACE_SECONDS = 10
 """Requests may take so long to end once the server is told to."""
 
-_SWITCH_SECONDS = 0.0005
+_SWITCH_SECONDS = 0.001
 """How long one thread may keep the others from Python: requests should not wait for a reload."""
 
 
