@@ -20,7 +20,9 @@ def test_raw_files_are_read_with_notes(edges, tmp_path):
     assert "1 self-loop dropped" in error
 
 
-@pytest.mark.parametrize("command", [(), ("fit",), ("recommend",), ("plot",), ("serve",)])
+@pytest.mark.parametrize(
+    "command", [(), ("fit",), ("recommend",), ("plot",), ("serve",), ("explore",)]
+)
 def test_help_needs_neither_torch_nor_numba(command):
     code = (
         "import sys; from arcvec.cli import main; main(sys.argv[1:]);"

@@ -14,6 +14,7 @@ from arcvec import __version__
 from arcvec.cli.errors import describe_error, describe_usage_error, fail
 from arcvec.cli.experiment import experiment
 from arcvec.cli.explain import explain
+from arcvec.cli.explore import explore
 from arcvec.cli.export import export
 from arcvec.cli.fit import fit
 from arcvec.cli.flags import Out
@@ -46,9 +47,9 @@ def demo(*, out: Out = Path("arcvec-demo"), seed: int = 0) -> None:
     run_demo(out, seed)
 
 
-COMMANDS = (ingest, split, fit, evaluate, score, recommend, explain, export, plot, serve)
+IN_AND_OUT = (ingest, split, fit, evaluate, score, recommend, explain, export, plot)
 
-for command in (*COMMANDS, experiment):
+for command in (*IN_AND_OUT, explore, serve, experiment):
     app.command(command)
 
 

@@ -16,6 +16,7 @@ from arcvec.serve.settings import ServeSettings
 ServeFlags = Annotated[ServeSettings, Parameter(name="*", group="Load")]
 
 TOKEN_VARIABLE = "ARCVEC_TOKEN"
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def serve(
@@ -54,7 +55,7 @@ def serve(
     open_known = None if graph is None else lambda: open_graph(graph, files)
     service = Service(lambda: load_served(result, open_known), settings)
     with listen(host, port) as listener:
-        if token is None and host not in ("127.0.0.1", "::1", "localhost"):
+        if token is None and host not in LOOPBACK:
             note(f"whoever reaches {host} is answered; --token-file asks for a token")
         serve_app(
             lambda: behind_gate(make_app(service), service, token),
