@@ -68,7 +68,7 @@ def by_degree(graph: Graph) -> Colouring:
 
 def by_neighbours(graph: Graph, target: Points) -> Colouring:
     """Return the paper's colours: targets by place, sources by the mean colour of their targets."""
-    places = colours_by_place(target)
+    places = _seen_on_any_page(colours_by_place(target))
     source = mean_of_targets(graph, places)
     note = "Targets by their place, sources by the mean colour of their targets."
     return Colouring("neighbours", _as_bytes(to_rgb(source)), _as_bytes(to_rgb(places)), note)
@@ -76,7 +76,7 @@ def by_neighbours(graph: Graph, target: Points) -> Colouring:
 
 def by_place(source: Points, target: Points) -> Colouring:
     """Return colours by place on both sides, for results without a graph."""
-    rgb = to_rgb(colours_by_place(np.concatenate([source, target])))
+    rgb = to_rgb(_seen_on_any_page(colours_by_place(np.concatenate([source, target]))))
     return Colouring(
         "place",
         _as_bytes(rgb[: len(source)]),
@@ -109,6 +109,12 @@ def by_category(name: str, values: Sequence[str | None]) -> Colouring:
         swatches.append((_css(_MISSING), f"others ({others:,})"))
     note = f"By {name} in the table of nodes." + _missing_words(sum(v is None for v in values))
     return Colouring(name, colours, colours, note, swatches=tuple(swatches))
+
+
+def _seen_on_any_page(oklab: Colours) -> Colours:
+    """Return colours whose lightness is never that of a light or of a dark page."""
+    lightness = np.interp(oklab[:, :1], [0.35, 0.84], [0.5, 0.8])
+    return np.concatenate([lightness, oklab[:, 1:]], axis=1)
 
 
 def _missing_words(count: int) -> str:

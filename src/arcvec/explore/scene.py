@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +58,7 @@ class Scene:
             exact,
             embeddings.weights is not None,
             (known.out_degrees, known.transposed.out_degrees),
-            (*more, *own),
+            (*own, *(_renamed(one, {other.name for other in own}) for one in more)),
         )
 
     def places(self) -> bytes:
@@ -98,16 +98,20 @@ class Scene:
             "has_graph": served.has_graph,
             "exact": self.exact,
             "one_space": self.one_space,
-            "limit": self._limit(),
+            "boxes": {"source": _box(self.source), "target": _box(self.target)},
             "colourings": [colouring.legend() for colouring in self.colourings],
         }
 
-    def _limit(self) -> float:
-        """Return the half width of a view of both spaces but for the few nodes far out."""
-        reach = np.abs(np.concatenate([self.source, self.target])).max(axis=1, initial=1e-9)
-        if not reach.size:
-            return 1.0
-        return 1.06 * float(min(reach.max(), 1.6 * np.quantile(reach, 0.995)))
+
+def _box(points: Points) -> list[float]:
+    """Return the least x and y and the largest of a view of the origin and nearly all points."""
+    if not len(points):
+        return [-1.0, -1.0, 1.0, 1.0]
+    low, high = np.quantile(points, [0.001, 0.999], axis=0)
+    margin = 0.25 * (high - low) + 1e-9  # a few points far out do not make the others small
+    low = np.minimum(np.maximum(low - margin, points.min(axis=0)), 0)
+    high = np.maximum(np.minimum(high + margin, points.max(axis=0)), 0)
+    return [*low.tolist(), *np.maximum(high, low + 1e-9).tolist()]
 
 
 def _as_stored(served: Served) -> tuple[Points, Points]:
@@ -119,6 +123,14 @@ def _diameters(degrees: NDArray[np.int64]) -> NDArray[np.uint8]:
     smallest = 2.2 if degrees.size > 20_000 else 3.2 if degrees.size > 2000 else 4.6
     diameters = np.sqrt(smallest**2 + 2.5 * np.sqrt(degrees))
     return np.clip(np.round(diameters * _SIZE_UNIT), 1, 255).astype(np.uint8)
+
+
+def _renamed(colouring: Colouring, taken: set[str]) -> Colouring:
+    return (
+        replace(colouring, name=f"{colouring.name}, of the table")
+        if colouring.name in taken
+        else colouring
+    )
 
 
 def _unknown_colouring(name: str, names: Sequence[str]) -> str:

@@ -120,18 +120,14 @@ export class Details {
 
   rows(edges, kind) {
     const list = make("ol", kind);
-    const most = Math.max(...edges.map((edge) => Math.abs(edge.score ?? 0)), 1e-12);
+    const most = Math.max(...edges.map((edge) => edge.score ?? 0), 0);
     edges.forEach((edge, place) => {
       const item = make("li");
       const button = this.nodeButton(edge.node, "");
       button.tabIndex = place === 0 ? 0 : -1; // arrow keys lead to the others
       button.replaceChildren(make("span", "rank", String(place + 1)), make("span", "name", edge.node || "(no name)"), make("span", "score", edge.score === null ? "–" : edge.score.toFixed(3)));
       button.setAttribute("aria-label", `${place + 1}: ${edge.node}, score ${edge.score}`);
-      const measure = make("span", "measure");
-      const bar = make("i");
-      bar.style.width = `${Math.max(0, (100 * (edge.score ?? 0)) / most)}%`;
-      measure.append(bar);
-      button.append(measure);
+      if (most > 0) button.append(measure((edge.score ?? 0) / most));
       item.append(button);
       list.append(item);
     });
@@ -160,6 +156,14 @@ export class Details {
     for (const button of buttons) button.tabIndex = button === next ? 0 : -1;
     next.focus();
   }
+}
+
+function measure(part) {
+  const whole = make("span", "measure");
+  const bar = make("i");
+  bar.style.width = `${Math.max(0, 100 * part)}%`;
+  whole.append(bar);
+  return whole;
 }
 
 function make(tag, kind = "", text = null) {

@@ -23,7 +23,7 @@ class Explorer {
     document.getElementById("spaces").classList.toggle("single", result.one_space);
     document.getElementById("source").hidden = result.one_space;
     this.panels = {};
-    for (const side of sides) this.panels[side] = new Panel(side, nodes, result.limit, this.handlers(side));
+    for (const side of sides) this.panels[side] = new Panel(side, nodes, result.boxes[side], this.handlers(side));
     this.overlay = new Overlay(this.panels);
     this.legend = new Legend(result);
     this.details = new Details(result, {
@@ -81,7 +81,10 @@ class Explorer {
     if (!result.directed) state.direction = "targets";
     document.querySelector(`#directions input[value=${state.direction}]`).checked = true;
     document.getElementById("colouring").value = state.colour;
-    for (const [side, panel] of Object.entries(this.panels)) panel.setView(state.views[side] ?? panel.home());
+    for (const [side, panel] of Object.entries(this.panels)) {
+      if (state.views[side]) panel.setView(state.views[side]);
+      else panel.showAll();
+    }
     await Promise.all([this.colour(), this.look()]);
   }
 
@@ -113,13 +116,13 @@ class Explorer {
     this.legend.mark(selected !== null);
     this.redraw();
     if (node === null) return void this.begin();
-    if (selected === null) return void this.details.fail(node, "There is no such node in this result.");
-    this.panels[mine].show(selected);
     this.details.wait(node);
+    if (selected !== null && !this.panels[mine].isHome) this.panels[mine].show(selected);
     try {
+      if (selected === null) await getJson("/v1/nodes", { name: node }); // which offers close names
       await this.fetchEdges(node, direction);
     } catch (error) {
-      this.details.fail(node, `${error.message}`);
+      this.details.fail(node, `${error.message[0].toUpperCase()}${error.message.slice(1)}.`);
     }
   }
 
@@ -170,12 +173,13 @@ class Explorer {
 
   draw() {
     const { scene, nodes } = this;
+    const grain = Math.max(...Object.values(this.panels).map((panel) => panel.homeGrain));
+    for (const panel of Object.values(this.panels)) if (panel.isHome) panel.goHome(grain);
     for (const [side, panel] of Object.entries(this.panels)) {
       const cone = this.result.exact && scene.selected !== null && side === scene.theirs ? this.direction() : null;
       panel.drawBack(style, cone);
       panel.draw();
-      const { x, y, half } = panel.view;
-      this.state.views[side] = x === 0 && y === 0 && half === panel.limit ? null : panel.view;
+      this.state.views[side] = panel.isHome ? null : panel.view;
     }
     this.overlay.draw(scene, style, nodes.names);
     clearTimeout(this.writing);
@@ -196,7 +200,7 @@ function describe(result) {
   document.getElementById("title").textContent = result.title;
   document.title = `${result.title} · arcvec`;
   document.getElementById("facts").textContent = `${number(result.num_nodes)} nodes${edges} · dim ${result.dim}`;
-  const shown = result.exact ? "as it is" : "best projection";
+  const shown = result.exact ? "two numbers, as learned" : "best projection";
   for (const side of ["source", "target"]) {
     const words = document.createElement("small");
     words.textContent = shown;

@@ -7,16 +7,18 @@ const CLOSEST = 1e-4; // of the whole space
 
 export class Panel {
   /** `handlers`: picked(id), hovered(id or null, event), moved(). */
-  constructor(side, nodes, limit, handlers) {
+  constructor(side, nodes, box, handlers) {
     this.side = side;
     this.nodes = nodes;
-    this.limit = limit;
+    this.box = box; // least x, least y, largest x, largest y of what is worth seeing first
+    this.limit = Math.max(box[2] - box[0], box[3] - box[1]) / 2;
     this.handlers = handlers;
     this.element = document.getElementById(side);
     this.canvas = this.element.querySelector(".points");
     this.back = this.element.querySelector(".back");
     this.points = makePoints(this.canvas, nodes, side);
-    this.view = this.home();
+    this.view = { x: 0, y: 0, half: this.limit };
+    this.isHome = true;
     this.pointers = new Map();
     this.faded = false;
     this.addButtons();
@@ -25,8 +27,18 @@ export class Panel {
     this.resize();
   }
 
-  home() {
-    return { x: 0, y: 0, half: this.limit };
+  /** Units of the space for one pixel, if all of the box shall be seen. */
+  get homeGrain() {
+    const [left, low, right, high] = this.box;
+    return 1.12 * Math.max((right - left) / this.width, (high - low) / Math.max(this.height - 40, 1));
+  }
+
+  /** Show all of the box; other panels ask for their grain, so that distances compare. */
+  goHome(grain) {
+    const [left, low, right, high] = this.box;
+    const half = (grain * Math.min(this.width, this.height)) / 2;
+    this.view = { x: (left + right) / 2, y: (low + high) / 2 + 20 * grain, half };
+    this.isHome = true;
   }
 
   get places() {
@@ -65,6 +77,7 @@ export class Panel {
   setView(view) {
     const half = Math.min(Math.max(view.half, this.limit * CLOSEST), this.limit * 20);
     this.view = { x: view.x, y: view.y, half };
+    this.isHome = false;
     this.handlers.moved();
   }
 
@@ -74,6 +87,11 @@ export class Panel {
     const next = Math.min(Math.max(half / factor, this.limit * CLOSEST), this.limit * 20);
     const share = next / half;
     this.setView({ x: fixed[0] + (x - fixed[0]) * share, y: fixed[1] + (y - fixed[1]) * share, half: next });
+  }
+
+  showAll() {
+    this.isHome = true;
+    this.handlers.moved();
   }
 
   pan(across, down) {
@@ -155,7 +173,7 @@ export class Panel {
   }
 
   addButtons() {
-    const words = { "+": ["Zoom in", () => this.zoom(1.6)], "−": ["Zoom out", () => this.zoom(1 / 1.6)], "⤢": ["Show all", () => this.setView(this.home())] };
+    const words = { "+": ["Zoom in", () => this.zoom(1.6)], "−": ["Zoom out", () => this.zoom(1 / 1.6)], "⤢": ["Show all", () => this.showAll()] };
     for (const [sign, [label, act]] of Object.entries(words)) {
       const button = document.createElement("button");
       button.type = "button";
@@ -220,7 +238,7 @@ export class Panel {
     if (moves[event.key]) this.pan(...moves[event.key]);
     else if (event.key === "+" || event.key === "=") this.zoom(1.4);
     else if (event.key === "-") this.zoom(1 / 1.4);
-    else if (event.key === "0") this.setView(this.home());
+    else if (event.key === "0") this.showAll();
     else return;
     event.preventDefault();
   }
