@@ -83,7 +83,7 @@ export class Details {
     const words = this.result.directed ? { targets: "Predicted targets", sources: "Predicted sources" }[direction] : "Predicted edges";
     const section = this.section(words, "score", "predictions");
     if (!predictions.length) section.append(make("p", "empty", "No candidates: every other node is known already."));
-    section.append(this.rows(predictions, "rows predicted"));
+    else section.append(this.rows(predictions, "rows predicted"));
     if (mayGrow) {
       const more = make("button", "text-button", "Show more");
       more.addEventListener("click", () => this.handlers.more());
@@ -101,7 +101,7 @@ export class Details {
     }
     const section = this.section(words, `${known.total.toLocaleString("en")} in all, by score`, "known");
     if (!known.total) section.append(make("p", "empty", "None in the graph."));
-    section.append(this.rows(known.edges.slice(0, SHOWN), "rows"));
+    else section.append(this.rows(known.edges.slice(0, SHOWN), "rows"));
     const hidden = known.total - Math.min(known.edges.length, SHOWN);
     if (hidden > 0) section.append(make("p", "quiet", `and ${hidden.toLocaleString("en")} of lower score`));
     return section;
