@@ -4,6 +4,7 @@ import { Nodes, getColours, getJson } from "./data.js";
 import { Details } from "./details.js";
 import { Legend } from "./legend.js";
 import { Overlay } from "./overlay.js";
+import { Pace } from "./pace.js";
 import { Panel } from "./panel.js";
 import { Search } from "./search.js";
 import { State } from "./state.js";
@@ -19,6 +20,7 @@ class Explorer {
     this.state = new State();
     this.scene = { selected: null, mine: "source", theirs: "target", known: [], predicted: [], hovered: null };
     this.count = FIRST;
+    this.pace = new Pace(() => this.redrawAll());
     const sides = result.one_space ? ["target"] : ["source", "target"];
     document.getElementById("spaces").classList.toggle("single", result.one_space);
     document.getElementById("source").hidden = result.one_space;
@@ -57,7 +59,7 @@ class Explorer {
     const select = document.getElementById("colouring");
     select.append(...result.colourings.map(({ name }) => new Option(name, name)));
     select.addEventListener("change", () => { state.colour = select.value; this.colour(); state.write(); });
-    setUpTheme(() => this.redraw());
+    setUpTheme(() => this.redrawAll());
     window.addEventListener("hashchange", () => { state.read(); this.apply(); });
     window.addEventListener("popstate", () => { state.read(); this.apply(); });
     document.addEventListener("keydown", (event) => this.type(event));
@@ -94,7 +96,7 @@ class Explorer {
     if (asked !== this.state.colour) return;
     for (const [side, panel] of Object.entries(this.panels)) panel.points.colour(colours[side]);
     this.legend.show(asked);
-    this.redraw();
+    this.redrawAll();
   }
 
   select(name) {
@@ -114,7 +116,7 @@ class Explorer {
     this.scene = { ...this.scene, selected, mine, theirs, known: [], predicted: [], hovered: null };
     for (const panel of Object.values(this.panels)) panel.faded = selected !== null;
     this.legend.mark(selected !== null);
-    this.redraw();
+    this.redrawAll();
     if (node === null) return void this.begin();
     this.details.wait(node);
     if (selected !== null && !this.panels[mine].isHome) this.panels[mine].show(selected);
@@ -161,7 +163,12 @@ class Explorer {
     this.redraw();
   }
 
-  /** Draw all before the next frame, however often this is called until then. */
+  redrawAll() {
+    for (const panel of Object.values(this.panels)) panel.isStale = true;
+    this.redraw();
+  }
+
+  /** Draw what changed before the next frame, however often this is called until then. */
   redraw() {
     if (this.waiting || !this.overlay) return;
     this.waiting = true;
@@ -177,8 +184,11 @@ class Explorer {
     for (const panel of Object.values(this.panels)) if (panel.isHome) panel.goHome(grain);
     for (const [side, panel] of Object.entries(this.panels)) {
       const cone = this.result.exact && scene.selected !== null && side === scene.theirs ? this.direction() : null;
-      panel.drawBack(style, cone);
-      panel.draw();
+      if (panel.isStale) {
+        panel.drawBack(style, cone);
+        panel.draw(panel.isMoving ? this.pace.frame() : 1);
+        [panel.isStale, panel.isMoving] = [false, false];
+      }
       this.state.views[side] = panel.isHome ? null : panel.view;
     }
     this.overlay.draw(scene, style, nodes.names);

@@ -93,7 +93,7 @@ export class Overlay {
     const panel = this.panels[side].element;
     const right = panel.offsetLeft + panel.clientWidth;
     for (const [across, down] of [[9, 4], [-9 - width, 4], [-width / 2, -11], [-width / 2, 20], [9, -9], [9, 17], [-9 - width, -9], [-9 - width, 17]]) {
-      const box = [place[0] + across, place[1] + down - 12, place[0] + across + width, place[1] + down + 4];
+      const box = [place[0] + across - 3, place[1] + down - 12, place[0] + across + width + 3, place[1] + down + 4];
       const inside = box[0] > panel.offsetLeft + 4 && box[2] < right - 4 && box[1] > panel.offsetTop + 4;
       if (!inside || taken.some((other) => overlap(box, other))) continue;
       taken.push(box);

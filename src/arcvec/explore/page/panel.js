@@ -19,6 +19,7 @@ export class Panel {
     this.points = makePoints(this.canvas, nodes, side);
     this.view = { x: 0, y: 0, half: this.limit };
     this.isHome = true;
+    this.isStale = true; // must be drawn again
     this.pointers = new Map();
     this.faded = false;
     this.addButtons();
@@ -37,8 +38,8 @@ export class Panel {
   goHome(grain) {
     const [left, low, right, high] = this.box;
     const half = (grain * Math.min(this.width, this.height)) / 2;
+    this.isStale ||= half !== this.view.half;
     this.view = { x: (left + right) / 2, y: (low + high) / 2 + 20 * grain, half };
-    this.isHome = true;
   }
 
   get places() {
@@ -78,7 +79,8 @@ export class Panel {
     const half = Math.min(Math.max(view.half, this.limit * CLOSEST), this.limit * 20);
     this.view = { x: view.x, y: view.y, half };
     this.isHome = false;
-    this.handlers.moved();
+    this.isMoving = true;
+    this.change();
   }
 
   zoom(factor, across = this.width / 2, down = this.height / 2) {
@@ -91,6 +93,11 @@ export class Panel {
 
   showAll() {
     this.isHome = true;
+    this.change();
+  }
+
+  change() {
+    this.isStale = true;
     this.handlers.moved();
   }
 
@@ -107,16 +114,17 @@ export class Panel {
       canvas.width = Math.round(this.width * this.ratio);
       canvas.height = Math.round(this.height * this.ratio);
     }
-    this.handlers.moved();
+    this.change();
   }
 
-  draw() {
+  /** Draw a part of the dots. */
+  draw(part) {
     const many = this.nodes.count;
     const alpha = Math.min(0.92, Math.max(0.5, 60 / Math.sqrt(many)));
     const grow = Math.min(3.2, Math.max(0.8, (this.limit / this.view.half) ** 0.3));
     this.points.draw({
       ...this.view, unit: this.unit, width: this.width, height: this.height, ratio: this.ratio,
-      grow, alpha: this.faded ? alpha * 0.38 : alpha,
+      grow, part, alpha: this.faded ? alpha * 0.38 : alpha,
     });
   }
 

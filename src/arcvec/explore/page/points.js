@@ -61,7 +61,8 @@ class GlPoints {
     gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
   }
 
-  draw({ x, y, unit, width, height, ratio, grow, alpha }) {
+  /** Draw a part of the dots, those of most edges if not all. */
+  draw({ x, y, unit, width, height, ratio, grow, alpha, part }) {
     const { gl } = this;
     gl.viewport(0, 0, width * ratio, height * ratio);
     gl.clearColor(0, 0, 0, 0);
@@ -70,7 +71,8 @@ class GlPoints {
     gl.uniform2f(this.where("scale"), (2 * unit) / width, (2 * unit) / height);
     gl.uniform1f(this.where("pixels"), (grow * ratio) / 16);
     gl.uniform1f(this.where("alpha"), alpha);
-    gl.drawElements(gl.POINTS, this.count, gl.UNSIGNED_INT, 0);
+    const drawn = Math.ceil(this.count * part);
+    gl.drawElements(gl.POINTS, drawn, gl.UNSIGNED_INT, 4 * (this.count - drawn));
   }
 }
 
@@ -96,18 +98,18 @@ class PlainPoints {
   }
 
   colour(values) {
-    // Colours repeat: dots of one colour in a row are drawn without a change of style.
     this.styles = Array.from({ length: this.order.length }, (_, id) =>
       `rgb(${values[3 * id]} ${values[3 * id + 1]} ${values[3 * id + 2]})`);
   }
 
-  draw({ x, y, unit, width, height, ratio, grow, alpha }) {
+  draw({ x, y, unit, width, height, ratio, grow, alpha, part }) {
     const { context, places } = this;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     if (!this.styles) return;
     context.globalAlpha = alpha;
-    for (const id of this.order) {
+    const drawn = Math.ceil(this.order.length * part);
+    for (const id of this.order.subarray(this.order.length - drawn)) {
       const across = width / 2 + (places[2 * id] - x) * unit;
       const down = height / 2 - (places[2 * id + 1] - y) * unit;
       if (across < -8 || down < -8 || across > width + 8 || down > height + 8) continue;
