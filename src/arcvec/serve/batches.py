@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from itertools import islice
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,12 @@ from arcvec.serve.settings import ServeSettings
 
 _KEPT_K = 100
 """Longer answers are not kept: a thousand of them would fill megabytes."""
+
+
+_QUICK = 40_000_000
+"""Products of a search that takes but a few milliseconds: less than threads cost each other."""
+
+_ONE_SEARCH = Lock()  # compiled loops are not meant to run in two threads at once
 
 
 class Asked(NamedTuple):
@@ -76,13 +83,13 @@ class Batches:
         return self._waiting[asked]
 
     async def _answer_waiting(self) -> None:
-        loop = asyncio.get_running_loop()
         while self._waiting:
+            await asyncio.sleep(0)  # requests that have come meanwhile join
             batch = self._next_batch()
             self._metrics.count("batches")
             self._metrics.count("batch_nodes", len(batch))
             try:
-                answers = await loop.run_in_executor(self._worker, self.search, batch)
+                answers = await self._search_here_or_there(batch)
             except Exception as error:
                 for asked in batch:
                     self._waiting.pop(asked).set_exception(error)
@@ -90,6 +97,14 @@ class Batches:
             for asked, answer in zip(batch, answers, strict=True):
                 self._waiting.pop(asked).set_result(answer)
                 self._keep(asked, answer)
+
+    async def _search_here_or_there(self, batch: Sequence[Asked]) -> list[bytes]:
+        """Search at once if that is quick; else in the worker, so that others need not wait."""
+        vectors = self.served.products.target
+        if len(batch) * vectors.size <= _QUICK and batch[0].k <= _KEPT_K:
+            return self.search(batch)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._worker, self.search, batch)
 
     def _next_batch(self) -> list[Asked]:
         """Return those who wait longest, of one direction and about the same k."""
@@ -102,7 +117,11 @@ class Batches:
         return list(islice(alike, self._settings.batch))
 
     def search(self, batch: Sequence[Asked]) -> list[bytes]:
-        """Return the answers to a batch of one direction; the work of a thread."""
+        """Return the answers to a batch of one direction."""
+        with _ONE_SEARCH:
+            return self._search(batch)
+
+    def _search(self, batch: Sequence[Asked]) -> list[bytes]:
         served, direction = self.served, batch[0].direction
         ids = np.array([asked.node for asked in batch])
         widest = min(max(asked.k for asked in batch), len(served.embeddings.nodes))

@@ -63,7 +63,7 @@ class Served:
     def of(cls, embeddings: EdgeEmbeddings, graph: Graph | None = None) -> Served:
         """Return what is served of a result, all that requests need computed."""
         nodes = embeddings.nodes
-        known = Graph.from_edges([], [], nodes=nodes) if graph is None else graph_over(graph, nodes)
+        known = _known_edges(graph, nodes)
         products = Products(embeddings.vectors("source"), embeddings.vectors("target"), nodes)
         for side in (products.source, products.target):
             _require_finite(np.asarray(side))
@@ -108,6 +108,14 @@ def _load_whole(result: Path) -> EdgeEmbeddings:
     # Once more, so that an error tells what is wrong with it.
     EdgeEmbeddings.load(result, mmap=False)
     raise ValueError(f"{result}: changed {_ATTEMPTS} times while it was read; write it less often")
+
+
+def _known_edges(graph: Graph | None, nodes: NodeNames) -> Graph:
+    if graph is None:
+        return Graph.from_edges([], [], nodes=nodes)
+    if np.array_equal(graph.nodes.text, nodes.text):
+        return graph  # without a comparison name by name, which keeps requests waiting
+    return graph_over(graph, nodes)
 
 
 def _names_in_memory(embeddings: EdgeEmbeddings) -> EdgeEmbeddings:

@@ -43,6 +43,7 @@ class Service:
         Raises:
             OSError, ValueError: it cannot be read; the one before, if any, is served on.
         """
+        _limit_threads(self.settings.threads)  # of this thread, which searches where that is quick
         served = await asyncio.to_thread(self._load)
         batches = Batches(served, self._worker, self.settings, self.metrics)
         await self._warm_up(batches)
