@@ -8,6 +8,7 @@ import numpy as np
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.names import NodeNames
+from tests.cli.commands import arcvec
 from tests.explore.conftest import NAMES, make_parts
 from tests.serve.processes import running
 
@@ -235,6 +236,13 @@ def test_requests_from_elsewhere_and_wrong_ones(server):
     assert server.get("/explore/edges", node="node50", limit=501).status == 422
     assert server.get("/page/nothing.js").status == 404
     assert server.get("/page/../index.html").status == 404
+
+
+def test_what_cannot_be_shown_is_told_in_one_line(folder):
+    process = arcvec("explore", folder / "result2", "--nodes", folder / "none.csv", "--port", 0)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert re.fullmatch(r"arcvec: \S+none\.csv: no such file\n", error)
 
 
 def test_a_hundred_thousand_nodes_are_drawn_and_moved(tmp_path, open_page):

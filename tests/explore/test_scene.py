@@ -1,5 +1,6 @@
 """What the explorer draws: places that keep scores, colours that tell what they say."""
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -70,14 +71,18 @@ def test_colours_of_a_graph():
     assert [one.name for one in Scene.of(Served.of(make_embeddings(2))).colourings] == ["place"]
 
 
-def test_an_empty_result_and_one_of_a_single_node():
-    for names in ([], ["only"]):
-        vectors = np.zeros((len(names), 3), dtype=np.float32)
-        served = Served.of(EdgeEmbeddings(vectors, vectors, NodeNames.from_strings(names)))
-        if names:
-            scene = Scene.of(served)
-            assert len(scene.places()) == 26
-            assert np.isfinite(scene.describe(served, "x")["boxes"]["source"]).all()
+def make_zeros(names):
+    vectors = np.zeros((len(names), 3), dtype=np.float32)
+    return Served.of(EdgeEmbeddings(vectors, vectors, NodeNames.from_strings(names)))
+
+
+def test_a_single_node_and_none():
+    served = make_zeros(["only"])
+    scene = Scene.of(served)
+    assert len(scene.places()) == 26
+    assert np.isfinite(scene.describe(served, "x")["boxes"]["source"]).all()
+    with pytest.raises(ValueError, match="expected a result with nodes"):
+        Scene.of(make_zeros([]))
 
 
 def test_numbers_and_categories():
@@ -93,15 +98,9 @@ def test_numbers_and_categories():
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_table_of_nodes(tmp_path, suffix):
-    import duckdb
-
     path = tmp_path / f"nodes{suffix}"
     rows = "VALUES ('b', 3.5, true, 'x'), ('a', NULL, false, NULL), ('stranger', 9, true, 'y')"
-    duckdb.sql(f"SELECT * FROM ({rows}) t(node, degree, flag, kind)").to_df().pipe(
-        lambda frame: (
-            frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
-        )
-    )
+    duckdb.sql(f"COPY (SELECT * FROM ({rows}) t(node, degree, flag, kind)) TO '{path}'")
     degree, flag, kind = read_colourings(path, NAMES)
     assert [degree.name, flag.name, kind.name] == ["degree", "flag", "kind"]
     assert degree.ramp

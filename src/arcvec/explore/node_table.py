@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,10 @@ def _colourings(
 
 
 def _colouring(name: str, values: list[object]) -> Colouring:
-    numbers = (int, float)
-    if all(v is None or (isinstance(v, numbers) and not isinstance(v, bool)) for v in values):
+    if all(value is None or _is_number(value) for value in values):
         return by_number(name, np.array([np.nan if v is None else v for v in values], dtype=float))
     return by_category(name, [None if value is None else str(value) for value in values])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)

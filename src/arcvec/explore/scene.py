@@ -44,8 +44,13 @@ class Scene:
 
         Args:
             table: with columns to colour nodes by; see `read_colourings`.
+
+        Raises:
+            ValueError: the result has no nodes, or the table is not one of them.
         """
         embeddings, known = served.embeddings, served.known
+        if not len(embeddings.nodes):
+            raise ValueError("expected a result with nodes to show, got one without any")
         exact = fits_plane(embeddings)
         source, target = _as_stored(served) if exact else project(embeddings)
         more = [] if table is None else read_colourings(table, embeddings.nodes)
@@ -105,8 +110,6 @@ class Scene:
 
 def _box(points: Points) -> list[float]:
     """Return the least x and y and the largest of a view of the origin and nearly all points."""
-    if not len(points):
-        return [-1.0, -1.0, 1.0, 1.0]
     low, high = np.quantile(points, [0.001, 0.999], axis=0)
     margin = 0.25 * (high - low) + 1e-9  # a few points far out do not make the others small
     low = np.minimum(np.maximum(low - margin, points.min(axis=0)), 0)
