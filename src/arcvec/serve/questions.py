@@ -1,6 +1,6 @@
 """Questions in URLs: checked by their models, which also describe them in the OpenAPI page.
 
-FastAPI would do both, at twice the price of a whole request.
+FastAPI would do both, and a request from the cache would take about a fifth more time.
 """
 
 from __future__ import annotations
