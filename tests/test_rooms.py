@@ -23,6 +23,7 @@ ROOMS = (
     ("methods",),
     ("evaluation", "recommendation", "export", "plot"),  # neighbours: none imports another
     ("serve",),
+    ("explore",),
     ("console",),
     ("demo",),
     ("cli",),

@@ -21,12 +21,17 @@ def test_raw_files_are_read_with_notes(edges, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [(), ("fit",), ("add",), ("calibrate",), ("index",), ("recommend",), ("plot",)]
+    "command",
+    [
+        *((), ("fit",), ("add",), ("calibrate",), ("index",), ("recommend",), ("plot",)),
+        *(("serve",), ("explore",)),
+    ],
 )
 def test_help_needs_neither_torch_nor_numba(command):
     code = (
         "import sys; from arcvec.cli import main; main(sys.argv[1:]);"
-        "heavy = {'torch', 'numba', 'scipy', 'sklearn', 'duckdb', 'matplotlib'} & set(sys.modules);"
+        "heavy = {'torch', 'numba', 'scipy', 'sklearn', 'duckdb', 'matplotlib', 'fastapi'};"
+        "heavy &= set(sys.modules);"
         "sys.exit(str(heavy) if heavy else 0)"
     )
     done = subprocess.run(

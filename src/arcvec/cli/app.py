@@ -16,6 +16,7 @@ from arcvec.cli.calibrate import calibrate
 from arcvec.cli.errors import describe_error, describe_usage_error, fail
 from arcvec.cli.experiment import experiment
 from arcvec.cli.explain import explain
+from arcvec.cli.explore import explore
 from arcvec.cli.export import export
 from arcvec.cli.fit import fit
 from arcvec.cli.flags import Out
@@ -24,6 +25,7 @@ from arcvec.cli.index import index
 from arcvec.cli.plot import plot
 from arcvec.cli.recommend import recommend
 from arcvec.cli.results import evaluate, score
+from arcvec.cli.serve import serve
 from arcvec.console import show_log_as_notes
 
 app = App(
@@ -52,7 +54,7 @@ def demo(*, out: Out = Path("arcvec-demo"), seed: int = 0) -> None:
 COMMANDS = (
     *(ingest, split, fit, add),
     *(evaluate, calibrate, score, recommend, index, explain),
-    *(export, plot, experiment),
+    *(export, plot, explore, serve, experiment),
 )
 for command in COMMANDS:
     app.command(command)
