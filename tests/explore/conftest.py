@@ -17,7 +17,7 @@ ODD = ("<b>bold</b>", "two words", "a&b=c#d", "ünïcödé")
 NAMES = NodeNames.from_strings([*ODD, *(f"node{i}" for i in range(len(ODD), NUM_NODES))])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it runs, no other event loop can
 def browser():
     """The system's Chromium; tests are skipped where it, or playwright, is missing."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MAX_QUERY = 32_768
 """Bytes after the question mark of a URL."""
 
+MAX_DISCARDED = 8 * MAX_BODY
+"""A body too large is read so far and thrown away: who is still sending hears no answer."""
+
 BODY_SECONDS = 10
 """A body must have come by then."""
 
@@ -122,21 +125,28 @@ async def _read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
     # Closed after a body that is not read to its end: what is left of it is no next request.
     too_large = Refusal(413, f"expected a body of at most {MAX_BODY:,} bytes", connection="close")
     declared = headers.get(b"content-length", b"0")
-    if not declared.isdigit() or int(declared[:20]) > MAX_BODY:
+    if not declared.isdigit() or int(declared[:20]) > MAX_DISCARDED:
         raise too_large
-    body = bytearray()
+    body, size = bytearray(), 0
     try:
         async with asyncio.timeout(BODY_SECONDS):
             while True:
                 message = await receive()
-                body += message.get("body", b"")
-                if len(body) > MAX_BODY:
+                part = message.get("body", b"")
+                size += len(part)
+                if size <= MAX_BODY:
+                    body += part
+                if size > MAX_DISCARDED:
                     raise too_large
                 if message["type"] == "http.disconnect" or not message.get("more_body", False):
                     break
     except TimeoutError:
+        if size > MAX_BODY:
+            raise too_large from None
         words = f"expected the whole body within {BODY_SECONDS} seconds"
         raise Refusal(408, words, connection="close") from None
+    if size > MAX_BODY:
+        raise too_large
     try:
         body.decode()
     except UnicodeDecodeError as error:
