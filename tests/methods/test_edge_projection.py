@@ -152,7 +152,7 @@ def test_settings_are_checked(settings):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "floor"), [("wiki-vote", 0.92), ("ca-HepTh", 0.92), ("ppi", 0.88)]
+    ("name", "floor"), [("wiki-vote", 0.975), ("ca-HepTh", 0.935), ("ppi", 0.91)]
 )
 def test_defaults_on_the_papers_splits(shared_data, name, floor):
     split = read_split(shared_data(f"splits/{name}"))

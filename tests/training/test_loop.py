@@ -33,6 +33,7 @@ VARIANTS = {
         "training": {"selection": "train", "settle": 0.0},
     },
     "trials of L2": {"training": {"stronger_l2": (0.1, 1.0), "patience": 1}},
+    "statistics by pairs": {"model": {"statistics": "pairs"}, "training": {"settle": 0.0}},
     "two members": {"members": 2, "training": {"patience": 1}},
     "two members, trials of L2": {
         "members": 2,
@@ -70,9 +71,8 @@ def method(request):
 
 def begin(graph, training):
     """The state before the first step."""
-    plan = TrainingPlan(
-        WalkSettings(), NegativeSettings(), ModelSettings(), training, 8, projections=1, identity={}
-    )
+    settings = (WalkSettings(), NegativeSettings(), ModelSettings(), training)
+    plan = TrainingPlan(graph, *settings, dim=8, projections=1, identity={})
     return plan.state(graph, seed=0)
 
 

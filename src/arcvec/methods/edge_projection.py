@@ -58,6 +58,7 @@ class TrainedMethod(Method):
         _require_edges(graph)
         identity = describe_fit(name, self, graph)
         plan = TrainingPlan(
+            graph,
             self.walks,
             self.negatives,
             self.model,

@@ -25,11 +25,13 @@ class TrainingPlan:
     """What `arcvec.training.course.Course` asks for, by the settings of a method.
 
     Attributes:
+        graph: all there is to learn from; a training may see some of its edges only.
         dim: numbers per node of one member, both sides together.
         projections: of Eq. 5; 1 is the paper's main model.
         identity: what a checkpoint must agree with to be resumed.
     """
 
+    graph: Graph
     walks: WalkSettings
     negatives: NegativeSettings
     model: ModelSettings
@@ -51,7 +53,7 @@ class TrainingPlan:
             rows = NodeTable.random(seen.num_nodes, columns, generator).values
         weights = None
         if self.model.statistics == "pairs":
-            weights = torch.from_numpy(_pairs_per_node(seen)).to(device, torch.float32)
+            weights = torch.from_numpy(_pairs_per_node(self.graph)).to(device, torch.float32)
         table = NodeTable(rows.to(device), weights)
         return TrainingState(model, table, self.training, self.identity)
 
