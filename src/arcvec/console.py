@@ -100,7 +100,7 @@ def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], N
 def _which_training(progress: Progress) -> str:
     which = "training"
     if progress.members > 1:
-        which += f" {progress.member + 1} of {progress.members}"
+        which += f" {progress.member + 1}/{progress.members}"
     return f"{which}, trial {progress.trial + 1}" if progress.trial else which
 
 
