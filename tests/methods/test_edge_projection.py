@@ -6,7 +6,7 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.link_prediction import link_prediction
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import read_split, split_edges
-from arcvec.methods.edge_projection import EdgeProjection, MixedProjections
+from arcvec.methods.edge_projection import EdgeProjection, MixedProjections, _seed_of
 from arcvec.model.settings import ModelSettings
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.training.settings import TrainSettings
@@ -169,32 +169,45 @@ def test_projections_must_share_dim():
 
 @pytest.mark.parametrize("directed", [True, False], ids=["two vectors", "one vector"])
 def test_a_score_is_the_mean_of_the_members_scores(directed):
-    """Members that share dim: the first of them is what a training alone would be."""
+    """Where dim has room for it: as many numbers as the members have together."""
     graph = planted_graph(directed=directed)
-    training = TrainSettings(steps=10, batch_pairs=500, stronger_l2=())
-    together = EdgeProjection(dim=12, members=3, training=training).fit(graph)
+    training = TrainSettings(steps=30, batch_pairs=500, stronger_l2=())
+    together = EdgeProjection(dim=12, members=3, member_dim=4, training=training).fit(graph)
     assert together.dim == 12
-    scores = together.score_all_targets(np.arange(20))
-    width = together.target.shape[1] // 3
-    parts = [
-        np.asarray(together.source)[:20, i : i + width] @ together.target[:, i : i + width].T
-        for i in range(0, 3 * width, width)
+    seeds = [_seed_of(member, 0) for member in range(3)]
+    alone = [
+        EdgeProjection(dim=4, seed=seed, training=training.shared_by(3)).fit(graph)
+        for seed in seeds
     ]
-    np.testing.assert_allclose(scores, sum(parts), rtol=1e-4, atol=1e-5)
-    alone = EdgeProjection(dim=4, training=training).fit(graph).score_all_targets(np.arange(20))
-    np.testing.assert_allclose(3 * parts[0], alone, rtol=1e-4, atol=1e-5)
+    expected = np.mean([member.score_all_targets(np.arange(20)) for member in alone], axis=0)
+    scores = together.score_all_targets(np.arange(20))
+    np.testing.assert_allclose(scores, expected, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("dim", "members"), [(2, 1), (30, 1), (32, 2), (36, 2), (50, 1), (64, 4), (100, 2), (512, 4)]
+    ("dim", "members", "member_dim"),
+    [(2, 1, 2), (14, 1, 14), (16, 4, 8), (18, 4, 10), (32, 4, 16), (128, 4, 32), (512, 4, 128)],
 )
-def test_how_many_members_share_a_dim(dim, members):
-    graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
-    fitted = EdgeProjection(dim=dim, training=TrainSettings(steps=1)).fit(graph)
+def test_how_many_members_there_are(dim, members, member_dim):
+    method = EdgeProjection(dim=dim, training=TrainSettings(steps=4))
+    assert method.parts == (members, member_dim)
+    fitted = method.fit(Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0]))
     assert fitted.dim == dim
     assert max(fitted.settings["history"]["member"]) + 1 == members
 
 
-def test_members_that_cannot_share_dim():
-    with pytest.raises(ValidationError, match=r"multiple of 6.*for each of 3 members, got 8"):
-        EdgeProjection(dim=8, members=3)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"dim": 32, "members": 3, "member_dim": 8}, r"at least 32 numbers .* got 3 of 8"),
+        ({"dim": 8, "member_dim": 16}, "member_dim 16 is larger than dim 8"),
+        ({"members": 2, "model": ModelSettings(unit_norm=True)}, "unit_norm belongs to one"),
+    ],
+)
+def test_members_that_do_not_fit(settings, message):
+    with pytest.raises(ValidationError, match=message):
+        EdgeProjection(**settings)
+
+
+def test_unit_norm_is_for_one_member():
+    assert EdgeProjection(model=ModelSettings(unit_norm=True)).parts == (1, 32)

@@ -30,7 +30,8 @@ def test_asymmetric_shapes(hidden):
 def test_asymmetric_shallow_model_is_two_projections():
     """Y_u^T L R Y_v."""
     model, table = make(hidden=())
-    expected = table.values @ model.source_projection @ model.target_projection @ table.values.T
+    left, right = model.source_projection.T, model.target_projection
+    expected = table.values @ left @ right @ table.values.T
     torch.testing.assert_close(score_table(model.embed(table)), expected.detach())
 
 
@@ -58,7 +59,7 @@ def test_several_projections():
     expected = torch.zeros(50, 50)
     for i, weight in enumerate((2.0, -1.0)):
         cut = slice(2 * i, 2 * i + 2)
-        left, right = model.source_projection[:, cut], model.target_projection[cut]
+        left, right = model.source_projection[cut].T, model.target_projection[cut]
         expected += weight * torch.relu(f @ left @ right @ f.T)
     torch.testing.assert_close(score_table(sides), expected.detach())
     assert sides.by_projection(sides.source).shape == (2, 50, 2)
@@ -125,7 +126,7 @@ def test_scores_start_moderate(kind, hidden):
     model, table = make(dim=64, kind=kind, hidden=hidden)
     scores = score_table(model.embed(table))
     off_diagonal = scores[~torch.eye(50, dtype=torch.bool)]
-    assert 0.3 < off_diagonal.std().item() < 3
+    assert 0.3 < off_diagonal.std().item() < 4
 
 
 @pytest.mark.parametrize("hidden", [(), (9,)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from arcvec.embeddings import EdgeEmbeddings, ProjectionMixture
 from arcvec.graph.graph import Graph
+from arcvec.methods import mean_score
 from arcvec.methods.method import Method
 from arcvec.methods.record import describe_fit
 from arcvec.model.settings import ModelSettings
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from arcvec.training.loop import Hooks
     from arcvec.training.state import Trained
 
-# Held-out edges of ca-HepTh: three members of 16 numbers .962, one of 32 .957, one of 128 .952.
-_SMALLEST_MEMBER = 16
-_MOST_MEMBERS = 4
+# Held-out edges of ca-HepTh: four members of 16 numbers .962, one of 32 .957, one of 128 .952.
+_MEMBERS = 4
+_SMALLEST_MEMBER, _LARGEST_MEMBER = 8, 32
 
 
 class TrainedMethod(Method):
@@ -48,6 +49,7 @@ class TrainedMethod(Method):
         hooks: Hooks | None,
         *,
         members: int = 1,
+        member_dim: int | None = None,
         projections: int = 1,
     ) -> tuple[list[Trained], dict[str, Any]]:
         """Return what each member learned, and what the result remembers of it."""
@@ -62,13 +64,13 @@ class TrainedMethod(Method):
             self.walks,
             self.negatives,
             self.model,
-            self.training,
-            dim=self.dim // members,
+            self.training.shared_by(members),
+            dim=member_dim or self.dim,
             projections=projections,
             identity=identity,
         )
         seeds = [_seed_of(member, self.seed) for member in range(members)]
-        trained = Course(plan, graph, self.training, seeds, hooks).run()
+        trained = Course(plan, graph, plan.training, seeds, hooks).run()
         return trained, {**identity, **_provenance(trained)}
 
 
@@ -84,18 +86,45 @@ class EdgeProjection(TrainedMethod):
     members: int | None = Field(
         None,
         ge=1,
-        description="trainings, each from a seed of its own, that share dim; a score is the mean "
-        "of theirs; by default one for every 16 numbers, at most 4",
+        description="trainings, each from a seed of its own, that share the steps; the result is "
+        "the mean of their scores, as near as dim numbers come to it; by default 4 from dim 16 on, "
+        "one where unit_norm is set",
+    )
+    member_dim: int | None = Field(
+        None,
+        ge=2,
+        multiple_of=2,
+        description="numbers per node in one of several members; by default half of dim, from 8 to "
+        "32",
     )
 
     @model_validator(mode="after")
-    def _members_share_dim(self) -> EdgeProjection:
-        if self.members and self.dim % (2 * self.members):
+    def _members_fill_dim(self) -> EdgeProjection:
+        members, member_dim = self.parts
+        if members * member_dim < self.dim:
             raise ValueError(
-                f"expected dim to be a multiple of {2 * self.members}, two numbers for each of "
-                f"{self.members} members, got {self.dim}"
+                f"expected members with at least {self.dim} numbers together, as many as dim, got "
+                f"{members} of {member_dim}"
             )
+        if members == 1 and member_dim > self.dim:
+            raise ValueError(
+                f"member_dim {member_dim} is larger than dim {self.dim}: with one member they are "
+                "the same"
+            )
+        if members > 1 and self.model.unit_norm:
+            raise ValueError("unit_norm belongs to one member: a mean of several has other norms")
         return self
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """How many members there are, and how many numbers per node each has."""
+        several = self.dim >= 2 * _SMALLEST_MEMBER and not self.model.unit_norm
+        members = self.members or (_MEMBERS if several else 1)
+        if members == 1:
+            return 1, self.member_dim or self.dim
+        half, share = _even(self.dim / 2), _even(self.dim / members)
+        usual = max(_SMALLEST_MEMBER, min(half, _LARGEST_MEMBER), share)
+        return members, self.member_dim or usual
 
     def fit(self, graph: Graph, hooks: Hooks | None = None) -> EdgeEmbeddings:
         """Return the vectors of all nodes of `graph`.
@@ -108,33 +137,27 @@ class EdgeProjection(TrainedMethod):
         Raises:
             ValueError: the graph has no edge between two different nodes.
         """
-        members = self.members or _members_of(self.dim)
-        trained, provenance = self._train("edge-projection", graph, hooks, members=members)
-        # The mean of the members' scores is one product of their vectors, side by side.
-        share = members**-0.5
-        sources, targets, scales = zip(
-            *((part.sides.source, part.sides.target, part.sides.scale) for part in trained),
-            strict=True,
+        members, member_dim = self.parts
+        trained, provenance = self._train(
+            "edge-projection", graph, hooks, members=members, member_dim=member_dim
         )
-        if scales[0] is not None:
-            # Vectors that carry the size of their weights: a norm says how much a node counts.
+        sources = [_array(part.sides.source) for part in trained]
+        targets = [_array(part.sides.target) for part in trained]
+        scales = [_array(part.sides.scale) for part in trained if part.sides.scale is not None]
+        if scales:
+            if members == 1:
+                # Vectors that carry the size of their weights: a norm says how much a node counts.
+                vectors = targets[0] * np.sqrt(np.abs(scales[0]))
+                signs = np.sign(scales[0])
+            else:
+                vectors, signs = mean_score.one_side(targets, scales, self.dim)
             return EdgeEmbeddings.one_vector(
-                _side_by_side(
-                    target * (scale.abs().sqrt() * share)
-                    for target, scale in zip(targets, scales, strict=True)
-                ),
-                _side_by_side(scale.sign() for scale in scales),
-                graph.nodes,
-                directed=graph.directed,
-                settings=provenance,
+                vectors, signs, graph.nodes, directed=graph.directed, settings=provenance
             )
-        return EdgeEmbeddings(
-            _side_by_side(source * share for source in sources),
-            _side_by_side(target * share for target in targets),
-            graph.nodes,
-            graph.directed,
-            provenance,
-        )
+        source, target = sources[0], targets[0]
+        if members > 1:
+            source, target = mean_score.two_sides(sources, targets, self.dim // 2)
+        return EdgeEmbeddings(source, target, graph.nodes, graph.directed, provenance)
 
 
 class MixedProjections(TrainedMethod):
@@ -169,10 +192,9 @@ class MixedProjections(TrainedMethod):
         )
 
 
-def _members_of(dim: int) -> int:
-    """Return the most members of at least 16 numbers each, and an even number of them."""
-    most = max(1, min(dim // _SMALLEST_MEMBER, _MOST_MEMBERS))
-    return next(count for count in range(most, 0, -1) if dim % (2 * count) == 0)
+def _even(size: float) -> int:
+    """Return the smallest even number that is not below a size."""
+    return 2 * math.ceil(size / 2)
 
 
 def _seed_of(member: int, seed: int) -> int:
@@ -180,9 +202,9 @@ def _seed_of(member: int, seed: int) -> int:
     return seed if member == 0 else int(np.random.default_rng([seed, member]).integers(1 << 63))
 
 
-def _side_by_side(tensors: Iterable[Tensor]) -> NDArray[np.float32]:
-    arrays = [tensor.cpu().numpy() for tensor in tensors]
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
+def _array(tensor: Tensor) -> NDArray[np.float32]:
+    array: NDArray[np.float32] = tensor.cpu().numpy()
+    return array
 
 
 def _provenance(trained: list[Trained]) -> dict[str, Any]:

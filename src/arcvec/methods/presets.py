@@ -25,7 +25,13 @@ _PAPER: dict[str, Any] = {
         "window": 2,
     },
     "negatives": {"kind": "fixed", "per_pair": 5},
-    "model": {"kind": "asymmetric", "start": "random"},
+    "model": {
+        "kind": "asymmetric",
+        "start": "random",
+        "node_dim": 100,
+        "hidden": (100,),
+        "manifold_dim": 100,
+    },
     "training": {
         "batch_pairs": 16384,
         "steps": 1000,

@@ -4,7 +4,7 @@
 |-------|-----------------------|--------------------------------------------------------------|
 | Y     | rows of a `NodeTable` | (num_nodes, node_dim)                                        |
 | f     | `EdgeModel.manifold`  | node_dim -> hidden -> manifold_dim                           |
-| L     | `source_projection`   | (manifold_dim, dim / 2)                                      |
+| L     | `source_projection`   | (dim / 2, manifold_dim), transposed                          |
 | R     | `target_projection`   | (dim / 2, manifold_dim)                                      |
 | w     | `scale`               | (dim,), one-vector models; `mixture`, (h,), in Eq. 5         |
 | g     | `Sides.pair_scores` of what `forward` returns                                        |
@@ -88,9 +88,9 @@ class EdgeModel(nn.Module):
             self.scale = nn.Parameter(torch.empty(dim))
         elif settings.kind == "tied":
             self.scale = nn.Parameter(torch.empty(dim))
-            self.source_projection = nn.Parameter(torch.empty(inputs, dim))
+            self.source_projection = nn.Parameter(torch.empty(dim, inputs))
         else:
-            self.source_projection = nn.Parameter(torch.empty(inputs, dim // 2))
+            self.source_projection = nn.Parameter(torch.empty(dim // 2, inputs))
             self.target_projection = nn.Parameter(torch.empty(dim // 2, inputs))
         if projections > 1:
             # Both signs: positive parts alone could never score a non-edge below 0.
@@ -117,7 +117,7 @@ class EdgeModel(nn.Module):
             std = dim**-0.5 if self.layers else dim**0.5
             nn.init.normal_(self.scale, std=std, generator=generator)
             return
-        inputs, columns = self.source_projection.shape
+        columns, inputs = self.source_projection.shape
         norm_of_f = inputs**0.5 if self.layers else 1.0
         std = columns**-0.25 / norm_of_f
         nn.init.normal_(self.source_projection, std=std, generator=generator)
@@ -146,12 +146,12 @@ class EdgeModel(nn.Module):
         """Return the two sides of nodes at these places of the manifold."""
         if self.source_projection is None:
             return Sides(source_manifold, target_manifold, scale=self.scale)
-        source = source_manifold @ self.source_projection
+        source = F.linear(source_manifold, self.source_projection)
         if self.target_projection is None:
             shared = target_manifold is source_manifold
-            target = source if shared else target_manifold @ self.source_projection
+            target = source if shared else F.linear(target_manifold, self.source_projection)
             return Sides(source, target, scale=self.scale)
-        target = target_manifold @ self.target_projection.T
+        target = F.linear(target_manifold, self.target_projection)
         if self.settings.unit_norm:
             source, target = F.normalize(source), F.normalize(target)
         return Sides(source, target, mixture=self.mixture)

@@ -15,7 +15,7 @@ from arcvec.model.sides import Sides
 from arcvec.sampling.batches import Batch, Block
 from arcvec.sampling.settings import NegativeSettings
 
-_ROWS_FOR_VALUE = 32
+_ROWS_FOR_VALUE = 8
 _ROWS_AT_ONCE = 128
 
 
@@ -127,7 +127,8 @@ class _BlockLoss(torch.autograd.Function):
             total += F.softplus(reported).sum()
             counted += int(torch.isfinite(reported).sum())
             probabilities = scores.sigmoid_()
-            torch.mm(probabilities, target, out=by_source[first : first + len(rows)])
+            # Of few columns, a transposed matrix is multiplied three times as fast.
+            torch.mm(probabilities, target_columns.T, out=by_source[first : first + len(rows)])
             by_target.addmm_(rows.T, probabilities)
         count = max(1, num_rows * num_columns - skipped_rows.numel())
         ctx.save_for_backward(by_source / count, by_target.T / count)

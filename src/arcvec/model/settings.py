@@ -22,7 +22,7 @@ class ModelSettings(Settings):
         "f(u)^T L diag(w) L^T f(v); auto: tied on undirected graphs, else asymmetric",
     )
     node_dim: int = Field(
-        100,
+        64,
         ge=1,
         description="trainable numbers per node (the paper's D); the symmetric shallow model has "
         "dim of them",
@@ -33,10 +33,10 @@ class ModelSettings(Settings):
         "degrees, or at random",
     )
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        (100,), description="sizes of the hidden layers of f; none is the shallow model"
+        (64,), description="sizes of the hidden layers of f; none is the shallow model"
     )
     manifold_dim: int = Field(
-        100,
+        64,
         ge=1,
         description="outputs of f (the paper's d); the symmetric deep model has dim of them",
     )

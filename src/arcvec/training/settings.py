@@ -12,7 +12,9 @@ from arcvec.settings import Settings
 class TrainSettings(Settings):
     """How the model is fitted."""
 
-    steps: int = Field(300, ge=1, description="steps, if nothing stops the training earlier")
+    steps: int = Field(
+        800, ge=1, description="steps of all members together, if nothing stops them earlier"
+    )
     batch_pairs: int = Field(65536, ge=1, description="pairs per step")
     optimiser: Literal["adam", "percent-delta"] = Field("adam", description="update rule")
     learning_rates: tuple[Annotated[float, Field(gt=0)], ...] = Field(
@@ -65,3 +67,7 @@ class TrainSettings(Settings):
     )
     checkpoint_every: int = Field(200, ge=1, description="steps between two checkpoints")
     device: str = Field("auto", description="where to train: auto, cpu, cuda, cuda:1, ...")
+
+    def shared_by(self, members: int) -> TrainSettings:
+        """Return the settings of one of several members, which share the steps."""
+        return self.model_copy(update={"steps": max(1, self.steps // members)})
