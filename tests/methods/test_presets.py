@@ -17,7 +17,7 @@ def test_the_text_of_the_paper():
     method = load_method("paper")
     walks, model, training = method.walks, method.model, method.training
     assert (walks.kind, walks.walks_per_node, walks.walk_length) == ("forward", 80, 100)
-    assert (walks.window, walks.p, walks.q, walks.self_pairs) == (2, 1, 1, False)
+    assert (walks.window, walks.p, walks.q, walks.self_pairs) == ((2,), 1, 1, False)
     assert (model.node_dim, model.hidden, model.manifold_dim) == (100, (100,), 100)
     assert not model.output_relu
     assert (method.negatives.kind, method.negatives.per_pair) == ("fixed", 5)
@@ -36,7 +36,7 @@ def test_the_released_code():
         if value != text[part][name]
     }
     assert changed == {
-        **{"walks.walks_per_node": 5, "walks.walk_length": 40, "walks.window": 3},
+        **{"walks.walks_per_node": 5, "walks.walk_length": 40, "walks.window": (3,)},
         **{"walks.self_pairs": True, "negatives.set_size": 400, "negatives.replacement": True},
         **{"model.output_relu": True, "model.statistics": "pairs", "training.l2": 1e-6},
     }
@@ -50,7 +50,7 @@ def test_presets_find_communities(preset, hidden):
     pairs = pairs[pairs[:, 0] % 6 == pairs[:, 1] % 6]
     graph = Graph.from_edges(*pairs.T, nodes=120, directed=False)
     steps = TrainSettings(steps=160, batch_pairs=2000, evaluate_every=40)
-    overrides = EdgeProjection(dim=8, model={"hidden": hidden}, training=steps)
+    overrides = EdgeProjection(dim=8, seed=1, model={"hidden": hidden}, training=steps)
     fitted = load_method(preset, overrides=overrides).fit(graph)
     edges = np.stack(graph.edges(), axis=1)
     non_edges = draw_non_edges(graph, len(edges), generator)

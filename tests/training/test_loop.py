@@ -35,6 +35,7 @@ VARIANTS = {
     "trials of L2": {"training": {"stronger_l2": (0.1, 1.0), "patience": 1}},
     "statistics by pairs": {"model": {"statistics": "pairs"}, "training": {"settle": 0.0}},
     "two members": {"members": 2, "training": {"patience": 1}},
+    "trials of windows": {"window": (2, 5)},
     "two members, trials of L2": {
         "members": 2,
         "model": {"kind": "tied"},
@@ -64,7 +65,7 @@ def method(request):
         dim=8,
         seed=1,
         members=members,
-        walks=WalkSettings(shuffle_pairs=2000),
+        walks=WalkSettings(shuffle_pairs=2000, window=changes.get("window", 5)),
         negatives=NegativeSettings(**changes.get("negatives", {})),
         model=ModelSettings(node_dim=8, **{"hidden": (8,), **changes.get("model", {})}),
         training=TrainSettings(**{**training, **changes.get("training", {})}),
@@ -202,27 +203,32 @@ def test_settling_is_as_long_as_it_took_to_the_best_auc(graph):
     assert state.end == 90 + 60
 
 
-def test_stronger_penalties_are_tried_where_the_auc_is_best_early(graph):
-    training = TrainSettings(steps=100, settle=0.5, stronger_l2=(0.1, 1.0), small_graph=120)
-    trained = begin(graph, training)
-    assert trained.next_l2() is None  # nothing was validated
-    trained.best_auc, trained.best_step = 0.9, 17
-    assert trained.next_l2() == 0.1  # the graph is small
-    training = training.model_copy(update={"small_graph": 119})
+def test_stronger_penalties_are_worth_a_trial_where_the_auc_is_best_early(graph):
+    training = TrainSettings(steps=100, settle=0.5, small_graph=120)
     trained = begin(graph, training)
     trained.best_auc, trained.best_step = 0.9, 17
-    assert trained.next_l2() is None
+    assert trained.wants_restraint  # the graph is small
+    trained = begin(graph, training.model_copy(update={"small_graph": 119}))
+    trained.best_auc, trained.best_step = 0.9, 17
+    assert not trained.wants_restraint
     trained.best_step = 16
-    assert trained.next_l2() == 0.1
-    trained.trial, trained.best_step = 1, 50
-    assert trained.next_l2() == 1.0
-    trained.trial = 2
-    assert trained.next_l2() is None
+    assert trained.wants_restraint
 
 
-def test_the_best_trial_is_taken(graph):
-    """By the AUC on held-out edges, whichever trial that is."""
-    training = TrainSettings(steps=200, batch_pairs=2000, stronger_l2=(0.1,), evaluate_every=5)
+@pytest.mark.parametrize(
+    ("windows", "stronger", "small", "expected"),
+    [
+        ((5,), (), 0, 1),
+        ((5, 2, 10), (), 0, 3),
+        ((5,), (0.1, 1.0), 120, 3),
+        ((5, 2), (0.1, 1.0), 120, 4),
+    ],
+)
+def test_the_best_trial_is_taken(graph, windows, stronger, small, expected):
+    """By the AUC on held-out edges, whichever trial that is: windows first, then penalties."""
+    training = TrainSettings(
+        steps=60, batch_pairs=2000, stronger_l2=stronger, small_graph=small, evaluate_every=5
+    )
     trials = []
 
     def report(progress):
@@ -230,11 +236,20 @@ def test_the_best_trial_is_taken(graph):
             trials.append(0.0)
         trials[progress.trial] = progress.best_auc or 0.0
 
-    fitted = EdgeProjection(dim=8, training=training).fit(graph, Hooks(report=report))
-    assert len(trials) == 2
+    method = EdgeProjection(dim=8, walks=WalkSettings(window=windows), training=training)
+    fitted = method.fit(graph, Hooks(report=report))
+    assert len(trials) == expected
     assert fitted.settings["validation_auc"] == max(trials)
-    expected = (training.output_l2, 0.1)[int(np.argmax(trials))]
-    assert fitted.settings["output_l2"] == expected
+    window = windows[int(np.argmax(trials[: len(windows)]))]
+    assert fitted.settings["window"] == window
+    penalties = [training.output_l2] * len(windows) + list(stronger)
+    assert fitted.settings["output_l2"] == penalties[int(np.argmax(trials))]
+
+
+def test_without_held_out_edges_the_first_window_is_taken(graph):
+    training = TrainSettings(steps=10, batch_pairs=500, validation_fraction=0)
+    method = EdgeProjection(dim=8, walks=WalkSettings(window=(3, 7)), training=training)
+    assert method.fit(graph).settings["window"] == 3
 
 
 def test_members_have_seeds_of_their_own(graph):

@@ -219,6 +219,7 @@ def _provenance(trained: list[Trained]) -> dict[str, Any]:
     return {
         "steps_done": sum(member.steps for member in trained),
         "validation_auc": fmean(aucs) if aucs else None,
+        "window": trained[0].window,
         "output_l2": trained[0].output_l2,
         "norm_std": fmean(spread.item() for spread in spreads) if spreads else None,
         "history": history,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,8 +41,13 @@ class TrainingPlan:
     projections: int
     identity: dict[str, Any]
 
+    @property
+    def windows(self) -> Sequence[int]:
+        """Windows of the walks to choose from."""
+        return self.walks.window
+
     def state(self, seen: Graph, seed: int) -> TrainingState:
-        """Return the state before the first step."""
+        """Return the state before the first step, of the first window."""
         device = choose_device(self.training.device)
         generator = torch.Generator().manual_seed(seed)
         chosen = self.model.on(seen) if self.projections == 1 else self.model
@@ -55,12 +61,13 @@ class TrainingPlan:
         if self.model.statistics == "pairs":
             weights = torch.from_numpy(_pairs_per_node(self.graph)).to(device, torch.float32)
         table = NodeTable(rows.to(device), weights)
-        return TrainingState(model, table, self.training, self.identity)
+        return TrainingState(model, table, self.training, self.identity, self.walks.window[0])
 
-    def stream(self, seen: Graph, seed: int) -> BatchStream:
+    def stream(self, seen: Graph, seed: int, window: int) -> BatchStream:
         """Return the batches of a graph."""
+        walks = self.walks.model_copy(update={"window": (window,)})
         pairs = self.training.batch_pairs
-        return BatchStream(seen, self.walks, self.negatives, batch_pairs=pairs, seed=seed)
+        return BatchStream(seen, walks, self.negatives, batch_pairs=pairs, seed=seed)
 
     def objective(self, seen: Graph) -> Objective:
         """Return what to minimise on a graph."""

@@ -43,9 +43,16 @@ class WalkPairs:
         return self.settings.kind == "alternating"
 
     @property
+    def window(self) -> int:
+        """The first of the windows in the settings."""
+        window = self.settings.window[0]
+        # Alternating walks are at targets at odd distances only.
+        return window | 1 if self.alternating else window
+
+    @property
     def walks_per_round(self) -> int:
         """Walks whose pairs are shuffled together."""
-        pairs_per_walk = 2 * self.settings.window * self.settings.walk_length
+        pairs_per_walk = 2 * self.window * self.settings.walk_length
         return int(min(max(1, self.settings.shuffle_pairs // pairs_per_walk), self._num_walks))
 
     def round(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -53,7 +60,7 @@ class WalkPairs:
         walks = self.walks(number * self.walks_per_round, self.walks_per_round)
         # Eq. 9: in a directed graph only what comes after a node in the walk is its context.
         # Alternating walks read the same in both directions.
-        window = self.settings.window
+        window = self.window
         left = 0 if self.graph.directed and not self.alternating else window
         sources, targets = window_pairs(
             walks, left, window, self.alternating, self.settings.self_pairs

@@ -1,4 +1,4 @@
-"""All that is trained for one result: members of an ensemble, trials of L2, parts of a training."""
+"""All that is trained for one result: members of an ensemble, trials, parts of a training."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ from arcvec.training.validation import Validation, choose_validation
 class Plan(Protocol):
     """What a course is told: how to begin a training, and what to train it on."""
 
-    def state(self, seen: Graph, seed: int) -> TrainingState:
-        """Return the state before the first step."""
+    @property
+    def windows(self) -> Sequence[int]:
+        """Windows of the walks to choose from."""
 
-    def stream(self, seen: Graph, seed: int) -> BatchStream:
+    def state(self, seen: Graph, seed: int) -> TrainingState:
+        """Return the state before the first step, of the first window."""
+
+    def stream(self, seen: Graph, seed: int, window: int) -> BatchStream:
         """Return the batches of a graph."""
 
     def objective(self, seen: Graph) -> Objective:
@@ -32,7 +36,8 @@ class Course:
     """Trains the members one after the other; a checkpoint holds where it stands.
 
     Every member is watched on edges held out for it, then settles on all edges. The first one
-    decides about the L2 penalty, by trials where these seem worth it.
+    decides for all about the window of the walks, and about the L2 penalty where trials of it seem
+    worth their time.
 
     Args:
         seeds: one for each member.
@@ -77,19 +82,33 @@ class Course:
             state = self.plan.state(seen, seed)
             state.done = done
             if done:
-                state.output_l2 = done[0].output_l2
+                state.window, state.output_l2 = done[0].window, done[0].output_l2
         self._train(state, seen, seed, validation)
-        while not done and (output_l2 := state.next_l2()) is not None:
+        while not done and (chosen := self._next_trial(state)) is not None:
             best, trial = state.keep_better(), state.trial + 1
             state = self.plan.state(seen, seed)
-            state.output_l2, state.trial, state.kept = output_l2, trial, best
+            state.window, state.output_l2 = chosen
+            state.trial, state.kept = trial, best
             self._train(state, seen, seed, validation)
         return state.keep_better()
+
+    def _next_trial(self, state: TrainingState) -> tuple[int, float] | None:
+        """Return a window and a penalty to try from the start again, after a trial is watched."""
+        if state.best_auc is None:
+            return None
+        windows, penalties = self.plan.windows, self.settings.stronger_l2
+        tried = state.trial + 1
+        if tried < len(windows):
+            return windows[tried], self.settings.output_l2
+        best, stronger = state.better(), tried - len(windows)
+        if stronger >= len(penalties) or (stronger == 0 and not best.wants_restraint):
+            return None
+        return best.window, penalties[stronger]
 
     def _train(
         self, state: TrainingState, seen: Graph, seed: int, validation: Validation | None = None
     ) -> None:
-        stream, objective = self.plan.stream(seen, seed), self.plan.objective(seen)
+        stream, objective = self.plan.stream(seen, seed, state.window), self.plan.objective(seen)
         hooks = replace(self.hooks, report=self._numbered(len(state.done)))
         train(state, stream, objective, validation=validation, hooks=hooks)
 

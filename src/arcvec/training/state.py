@@ -52,12 +52,14 @@ class Trained:
 
     Attributes:
         auc: the best on held-out edges; None where none were.
+        window: of the walks.
         output_l2: what the vectors were penalised with.
     """
 
     sides: Sides
     steps: int
     auc: float | None
+    window: int
     output_l2: float
     history: History
 
@@ -72,8 +74,8 @@ class TrainingState:
         identity: what a checkpoint must agree with to be resumed: settings, seed, graph, version.
 
     Attributes:
-        output_l2: what the vectors are penalised with in this trial.
-        trial: how many values of it were tried before.
+        window, output_l2: of the walks, and what the vectors are penalised with, in this trial.
+        trial: how many of these were tried before.
         kept: the best state of the trials before, if there were any.
         done: the members of an ensemble that were trained before this one.
         end: the step with which this part of the training ends at the latest.
@@ -86,6 +88,7 @@ class TrainingState:
         table: NodeTable,
         settings: TrainSettings,
         identity: dict[str, Any],
+        window: int,
     ) -> None:
         rule: type[TensorOptimiser] = Adam if settings.optimiser == "adam" else PercentDelta
         self.model = model
@@ -104,6 +107,7 @@ class TrainingState:
         self.validations_since_best = 0
         self.best: Sides | None = None
         self.history = History()
+        self.window = window
         self.output_l2 = settings.output_l2
         self.trial = 0
         self.kept: TrainingState | None = None
@@ -159,24 +163,25 @@ class TrainingState:
         tired = self.validations_since_best >= self.settings.patience
         return self.step >= self.end or (tired and not self.settling)
 
-    def next_l2(self) -> float | None:
-        """Return a penalty to try from the start again, once this trial is watched to its end."""
-        settings = self.settings
-        if self.best_auc is None or self.trial >= len(settings.stronger_l2):
-            return None
+    @property
+    def wants_restraint(self) -> bool:
+        """Whether a stronger penalty is worth a trial, once this one is watched to its end."""
         # What is best so early is learned by heart soon after: more restraint may be better. On
         # small graphs it often is, and a trial costs little.
         early = self.best_step <= self.end // 3
-        if self.trial == 0 and not early and len(self.table.values) > settings.small_graph:
-            return None
-        return settings.stronger_l2[self.trial]
+        return early or len(self.table.values) <= self.settings.small_graph
+
+    def better(self) -> TrainingState:
+        """Return the better of this trial and the best before it."""
+        if self.kept is None or (self.best_auc or 0.0) > (self.kept.best_auc or 0.0):
+            return self
+        return self.kept
 
     def keep_better(self) -> TrainingState:
         """Return the better of this trial and the best before it, and forget the other."""
-        if self.kept is None or (self.best_auc or 0.0) > (self.kept.best_auc or 0.0):
-            self.kept = None
-            return self
-        return self.kept
+        best = self.better()
+        best.kept = None
+        return best
 
     def settle(self) -> None:
         """Begin the last part of the training, as long as it took to the best AUC."""
@@ -193,7 +198,9 @@ class TrainingState:
 
     def trained(self) -> Trained:
         """Return what is kept of the training."""
-        return Trained(self.result(), self.step, self.best_auc, self.output_l2, self.history)
+        return Trained(
+            self.result(), self.step, self.best_auc, self.window, self.output_l2, self.history
+        )
 
     def save(self, path: Path) -> None:
         """Write a checkpoint."""
@@ -210,6 +217,7 @@ class TrainingState:
             "watched_until": self.watched_until,
             "end": self.end,
             "best_step": self.best_step,
+            "window": self.window,
             "output_l2": self.output_l2,
             "trial": self.trial,
             "kept": None if self.kept is None else self.kept._progress(),
@@ -233,7 +241,9 @@ class TrainingState:
     def _restore(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
         if progress["kept"] is not None:
             table = NodeTable(self.table.values.clone(), self.table.weights)
-            self.kept = TrainingState(deepcopy(self.model), table, self.settings, self.identity)
+            self.kept = TrainingState(
+                deepcopy(self.model), table, self.settings, self.identity, self.window
+            )
             self.kept._restore(_take(tensors, "kept."), progress["kept"])
         best = _take(tensors, "best.")
         self.best = Sides(**best) if best else None
@@ -245,7 +255,8 @@ class TrainingState:
         self.validations_since_best = progress["validations_since_best"]
         self.history = History(**progress["history"])
         self.watched_until, self.end = progress["watched_until"], progress["end"]
-        self.output_l2, self.trial = progress["output_l2"], progress["trial"]
+        self.window, self.output_l2 = progress["window"], progress["output_l2"]
+        self.trial = progress["trial"]
         self.best_step = progress["best_step"]
         self.done = [
             Trained(
@@ -273,7 +284,12 @@ class TrainingState:
 
 
 def _numbers_of(member: Trained) -> dict[str, Any]:
-    return {"steps": member.steps, "auc": member.auc, "output_l2": member.output_l2}
+    return {
+        "steps": member.steps,
+        "auc": member.auc,
+        "window": member.window,
+        "output_l2": member.output_l2,
+    }
 
 
 def _take(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
