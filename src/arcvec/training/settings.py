@@ -15,7 +15,9 @@ class TrainSettings(Settings):
     steps: int = Field(
         800, ge=1, description="steps of all members together, if nothing stops them earlier"
     )
-    batch_pairs: int = Field(65536, ge=1, description="pairs per step")
+    batch_pairs: int = Field(
+        65536, ge=1, description="pairs per step; on small graphs no more than 4 for each edge"
+    )
     optimiser: Literal["adam", "percent-delta"] = Field("adam", description="update rule")
     learning_rates: tuple[Annotated[float, Field(gt=0)], ...] = Field(
         (0.01,), min_length=1, description="learning rates of equally long stages of the training"
