@@ -124,6 +124,7 @@ def test_what_a_result_does_not_remember_is_told(report, vectors, split):
 
 def test_without_a_test_part_there_are_no_test_numbers(report, embeddings, split):
     page = report(embeddings, split.train)
+    assert "which the training has not seen" not in page.text
     assert page.said("test").startswith("Test edges There is no test part")
     assert "arcvec split" in page.said("test")
     assert page.tables_in("test") == {}
@@ -144,7 +145,13 @@ def test_undirected_results_and_one_vector_for_both_sides(report, vectors):
     graph = make_graph(vectors, directed=False)
     parts = split_edges(graph, test_fraction=0.2, validation_fraction=0.1, seed=0)
     plane = vectors[1, :, :2].copy()
-    embeddings = EdgeEmbeddings.one_vector(plane, np.ones(2), NAMES, directed=False)
+    embeddings = EdgeEmbeddings.one_vector(
+        plane,
+        np.ones(2),
+        NAMES,
+        directed=False,
+        settings={"graph_fingerprint": parts.train.fingerprint},
+    )
     page = report(embeddings, parts, baselines=())
     facts = dict(row[:2] for row in page.tables_in("graph")["The graph"])
     assert "in-degree" not in facts

@@ -211,10 +211,10 @@ def _probabilities(
             made, edges = stored, "the edges that arcvec calibrate was given"
         elif split is not None and subject.validation is not None:
             made = calibrate(embeddings, split.graph, subject.validation, seed=seed)
-            edges = "validation edges, which the training has not seen"
+            edges = f"validation edges{_unseen(subject)}"
         elif split is not None and subject.test is not None:
             made = calibrate(embeddings, split.graph, subject.test, seed=seed)
-            edges = "test edges, which the training has not seen"
+            edges = f"test edges{_unseen(subject)}"
         else:
             made = calibrate(embeddings, subject.given, seed=seed)
             edges = "edges of the graph"
@@ -240,6 +240,12 @@ def _probabilities(
     )
     table = Table("Reliability at even odds", header, rows)
     return Probabilities(made, edges, table, picture_of(figure, words))
+
+
+def _unseen(subject: Subject) -> str:
+    """Say that held-out edges are new to the vectors, where that is known."""
+    new = subject.embeddings.learned_from(subject.given)
+    return ", which the training has not seen" if new else ""
 
 
 def _parts(one: ReliabilityBin) -> tuple[str, str]:
