@@ -1,6 +1,7 @@
-"""Graphs with obvious answers, and the way to the shared data."""
+"""Graphs with obvious answers, the way to the shared data, and a real browser."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from arcvec.graph.graph import Graph
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 PROJECT = Path(__file__).parent.parent
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
 @pytest.fixture
@@ -69,3 +71,16 @@ def shared_data() -> Callable[[str], Path]:
         pytest.skip(f"needs {name}, which is not in {places}; set ARCVEC_DATA to where it is")
 
     return find
+
+
+@pytest.fixture(scope="module")  # while it runs, no other event loop can
+def browser():
+    """The system's Chromium; tests are skipped where it, or playwright, is missing."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.skip("needs chromium, which is not installed")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=found, args=FLAGS)
+        yield opened
+        opened.close()

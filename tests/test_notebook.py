@@ -20,7 +20,7 @@ class Cells(HTMLParser):
 
     def __init__(self, html):
         super().__init__()
-        self.open, self.tags, self.rows = [], set(), []
+        self.open, self.tags, self.rows, self.title = [], set(), [], ""
         self.feed(html)
         self.close()
         assert not self.open
@@ -39,17 +39,18 @@ class Cells(HTMLParser):
     def handle_data(self, data):
         if self.open[-1] in ("th", "td"):
             self.rows[-1][-1] += data
+        elif self.open[-1] == "caption":
+            self.title += data
 
 
 def cells(value):
     """Give title and rows of what a notebook shows."""
     html = value._repr_html_()
     found = Cells(html)
-    assert found.tags <= {"table", "thead", "tr", "th", "td"}
+    assert found.tags <= {"table", "caption", "tr", "th", "td"}
     assert "color" not in html  # light or dark is up to the notebook
     assert "background" not in html
-    (title,), *rows = found.rows
-    return title, dict(rows)
+    return found.title, dict(found.rows)
 
 
 def ring(directed=True, weights=None):
@@ -126,4 +127,5 @@ def test_link_prediction_report():
 def test_titles_and_names_are_escaped():
     html = html_table(EVIL, {EVIL: EVIL, "left out": None})
     assert "<script>" not in html
-    assert Cells(html).rows == [[EVIL], [EVIL, EVIL]]
+    assert Cells(html).title == EVIL
+    assert Cells(html).rows == [[EVIL, EVIL]]

@@ -49,7 +49,7 @@ def test_commands_of_the_readme(folder):
     assert [command.split()[0] for command in commands] == [
         *("demo", "ingest", "split", "fit", "evaluate", "score", "recommend"),
         *("index", "calibrate", "add", "explain", "export", "plot"),
-        *("explore", "serve", "experiment"),
+        *("report", "explore", "serve", "experiment"),
     ]
     elsewhere = ("demo", "explore", "serve")  # have tests of their own
     for command in (text for text in commands if text.split()[0] not in elsewhere):

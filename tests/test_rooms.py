@@ -22,6 +22,7 @@ ROOMS = (
     ("embeddings",),
     ("methods",),
     ("evaluation", "recommendation", "export", "plot"),  # neighbours: none imports another
+    ("report",),
     ("serve",),
     ("explore",),
     ("console",),

@@ -3,11 +3,11 @@
 import pytest
 from pydantic import Field, ValidationError, model_validator
 
-from arcvec.settings import Settings, merge_settings, read_settings_file, setting_names
+from arcvec.settings import Settings, merge_settings, read_settings_file, setting_meanings
 
 
 class Inner(Settings):
-    window: int = Field(2, ge=1)
+    window: int = Field(2, ge=1, description="how far")
     length: int = 100
 
 
@@ -69,8 +69,9 @@ def test_settings_are_frozen():
         Outer().dim = 4
 
 
-def test_setting_names_are_dotted():
-    assert list(setting_names(Outer)) == ["dim", "walks.window", "walks.length"]
+def test_names_of_settings_are_dotted_and_have_a_meaning():
+    expected = {"dim": "", "walks.window": "how far", "walks.length": ""}
+    assert list(setting_meanings(Outer)) == list(expected.items())
 
 
 def test_files(tmp_path):

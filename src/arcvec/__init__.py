@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from arcvec.recommendation.explain import explain as explain
     from arcvec.recommendation.index_files import open_index as open_index
     from arcvec.recommendation.new_nodes import add_nodes as add_nodes
+    from arcvec.report.page import write_report as write_report
 
 __version__ = "0.1.0"
 
@@ -66,6 +67,7 @@ _HOMES = {
     "save_graph": "graph.files",
     "save_split": "graph.split",
     "split_edges": "graph.split",
+    "write_report": "report.page",
 }
 
 __all__ = sorted([*_HOMES, "__version__"])

@@ -172,30 +172,11 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 
 def link_prediction_table(reports: Mapping[str, LinkPredictionReport], title: str) -> Table:
     """Return a table with a row for every scorer; the best number of a column is bold."""
-    columns: dict[str, list[float | None]] = {
-        "AUC": [r.auc for r in reports.values()],
-        "random": [r.auc_random for r in reports.values()],
-        "reversed": [r.auc_reversed for r in reports.values()],
-        "AP": [r.average_precision for r in reports.values()],
-        "MRR": [r.mrr for r in reports.values()],
-        "hits@10": [r.hits_at_10 for r in reports.values()],
-        "hits@100": [r.hits_at_100 for r in reports.values()],
-    }
-    shown = {name: values for name, values in columns.items() if values[0] is not None}
-    caption = "AP: average precision"
-    if "reversed" in shown:
-        caption = "random, reversed: AUC against these negatives alone; " + caption
-    else:
-        del shown["random"]  # the only negatives there are, so that AUC says the same
-    table = Table(title=title, title_style="bold", title_justify="left", caption=caption)
-    table.caption_justify, table.box = "left", SIMPLE_HEAD
-    table.padding = (0, 0, 0, 1)  # so that all columns fit into 80 characters
-    table.add_column("method", no_wrap=True)
-    for name in shown:
-        table.add_column(name, justify="right", no_wrap=True)
-    for row, method in enumerate(reports):
-        cells = (_cell(values[row], values) for values in shown.values())
-        table.add_row(escape(method), *cells)
+    from arcvec.evaluation.comparison import compare_reports
+
+    compared = compare_reports(reports, title)
+    table = _part_of_table(compared, list(range(len(compared.header))))
+    table.title, table.caption = title, escape("\n".join(compared.notes))
     return table
 
 
@@ -241,13 +222,6 @@ def _part_of_table(table: TextTable, columns: list[int]) -> Table:
 def plain_print(text: str) -> None:
     """Print a line for machines: no colours, no wrapping."""
     sys.stdout.write(text + "\n")
-
-
-def _cell(value: float | None, column: list[float | None]) -> str:
-    if value is None:
-        return "-"
-    best = value == max(v for v in column if v is not None)
-    return f"[bold]{value:.3f}[/]" if best else f"{value:.3f}"
 
 
 def _short(number: float) -> str:

@@ -14,7 +14,7 @@ from arcvec.evaluation.link_prediction import LinkPredictionReport, link_predict
 from arcvec.graph.graph import Graph
 from arcvec.graph.ingest import read_edges
 from arcvec.graph.split import Split, save_split, split_edges
-from arcvec.methods.baselines import BASELINES
+from arcvec.methods.baselines import BASELINES, CHEAP_BASELINES
 from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.recommendation.exact import recommend
 from arcvec.storage import DEMO_MARKER, new_folder
@@ -71,7 +71,7 @@ def _draw(embeddings: EdgeEmbeddings, graph: Graph, path: Path) -> None:
 
 def _measure(embeddings: EdgeEmbeddings, split: Split) -> dict[str, LinkPredictionReport]:
     reports = {f"arcvec, dim {embeddings.dim}": link_prediction(embeddings, split)}
-    for name in ("degree-product", "common-neighbours", "adamic-adar"):
+    for name in CHEAP_BASELINES:
         reports[name] = link_prediction(BASELINES[name]().fit(split.train), split)
     return reports
 

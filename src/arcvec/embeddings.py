@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -16,6 +16,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.notebook import html_table
 from arcvec.storage import load_array, new_folder, read_header, write_json
+
+if TYPE_CHECKING:
+    from arcvec.graph.graph import Graph
 
 Scores: TypeAlias = NDArray[np.float32]
 """Array of edge scores; higher means likelier."""
@@ -201,6 +204,10 @@ class EdgeEmbeddings(EdgeScorer):
             some = np.arange(start, min(start + (1 << 16), len(self.nodes)))
             digest.update(np.ascontiguousarray(self.vectors(side, some)).data)
         return digest.hexdigest()
+
+    def learned_from(self, graph: Graph) -> bool:
+        """Tell whether the vectors were fitted on exactly this graph."""
+        return bool(self.settings.get("graph_fingerprint") == graph.fingerprint)
 
     def save(self, path: str | Path, *, float16: bool = False, overwrite: bool = False) -> None:
         """Write the result folder: `source.npy`, `target.npy`, `nodes.txt`, `settings.json`.

@@ -11,17 +11,21 @@ def html_table(title: str, rows: Mapping[str, object]) -> str:
 
     Colours and lines are the notebook's own, so that light and dark both look right.
 
-    >>> html_table("Graph", {"nodes": "1,234", "first": "<b>"}).splitlines()[3]
-    '<tr><th style="text-align: left">first</th><td style="text-align: left">&lt;b&gt;</td></tr>'
+    >>> print(html_table("Graph", {"first node": "<b>"}))
+    <table>
+    <caption style="text-align: left">Graph</caption>
+    <tr><th scope="row" style="text-align: left">first node</th>
+    <td style="text-align: left">&lt;b&gt;</td></tr>
+    </table>
     """
     left = 'style="text-align: left"'
     lines = (
-        f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(_text(value))}</td></tr>"
+        f'<tr><th scope="row" {left}>{escape(name)}</th>\n'
+        f"<td {left}>{escape(_text(value))}</td></tr>"
         for name, value in rows.items()
         if value is not None
     )
-    head = f'<thead><tr><th colspan="2" {left}>{escape(title)}</th></tr></thead>'
-    return "\n".join(["<table>", head, *lines, "</table>"])
+    return "\n".join(["<table>", f"<caption {left}>{escape(title)}</caption>", *lines, "</table>"])
 
 
 def _text(value: object) -> str:

@@ -60,7 +60,7 @@ def describe_validation_error(error: ValidationError, settings_class: type[BaseM
     problem = error.errors()[0]
     name = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(name, list(setting_names(settings_class)), n=1)
+        close = difflib.get_close_matches(name, list(dict(setting_meanings(settings_class))), n=1)
         return f'unknown setting "{name}"' + (f'; did you mean "{close[0]}"?' if close else "")
     expected = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     if problem["type"] == "value_error" and not name:
@@ -68,14 +68,16 @@ def describe_validation_error(error: ValidationError, settings_class: type[BaseM
     return f'setting "{name}": expected {expected}, got {problem["input"]!r}'
 
 
-def setting_names(settings_class: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """Yield the dotted name of every setting, nested ones included."""
+def setting_meanings(
+    settings_class: type[BaseModel], prefix: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Yield the dotted name of every setting, nested ones included, and what it means."""
     for name, field in settings_class.model_fields.items():
         nested = field.annotation
         if isinstance(nested, type) and issubclass(nested, BaseModel):
-            yield from setting_names(nested, f"{prefix}{name}.")
+            yield from setting_meanings(nested, f"{prefix}{name}.")
         else:
-            yield prefix + name
+            yield prefix + name, field.description or ""
 
 
 def _merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,4 @@
-"""A real browser, if there is one, and pages in it that may ask nobody but their own server."""
-
-import shutil
+"""Results to explore, and pages in a real browser that may ask nobody but their own server."""
 
 import numpy as np
 import pytest
@@ -12,22 +10,8 @@ from arcvec.graph.names import NodeNames
 from tests.serve.processes import running
 
 NUM_NODES = 300
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 ODD = ("<b>bold</b>", "two words", "a&b=c#d", "ünïcödé")
 NAMES = NodeNames.from_strings([*ODD, *(f"node{i}" for i in range(len(ODD), NUM_NODES))])
-
-
-@pytest.fixture(scope="module")  # while it runs, no other event loop can
-def browser():
-    """The system's Chromium; tests are skipped where it, or playwright, is missing."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        pytest.skip("needs chromium, which is not installed")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=found, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 def make_parts(width):

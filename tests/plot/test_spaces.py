@@ -1,3 +1,5 @@
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 
@@ -39,3 +41,14 @@ def test_figure_is_drawn(tmp_path, suffix):
     assert path.read_bytes().startswith(start)
     with pytest.raises(FileExistsError, match="exists already"):
         draw_spaces(embeddings, graph, path)
+
+
+def test_names_are_plain_text_whatever_they_are(tmp_path):
+    """A formula that is none would stop the drawing, a control character make it unreadable."""
+    names = NodeNames.from_strings([r"$\foo$", "bell\x07", "<b>&", "d", "e", "--> f"])
+    vectors = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
+    graph = Graph.from_edges(range(6), [1, 2, 3, 4, 5, 0], nodes=names)
+    draw_spaces(EdgeEmbeddings(vectors, vectors, names), graph, tmp_path / "spaces.svg")
+    text = (tmp_path / "spaces.svg").read_text()
+    assert ElementTree.fromstring(text).tag.endswith("svg")
+    assert "bell\ufffd" in text

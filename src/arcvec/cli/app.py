@@ -24,6 +24,7 @@ from arcvec.cli.graphs import ingest, split
 from arcvec.cli.index import index
 from arcvec.cli.plot import plot
 from arcvec.cli.recommend import recommend
+from arcvec.cli.report import report
 from arcvec.cli.results import evaluate, score
 from arcvec.cli.serve import serve
 from arcvec.console import show_log_as_notes
@@ -54,7 +55,7 @@ def demo(*, out: Out = Path("arcvec-demo"), seed: int = 0) -> None:
 COMMANDS = (
     *(ingest, split, fit, add),
     *(evaluate, calibrate, score, recommend, index, explain),
-    *(export, plot, explore, serve, experiment),
+    *(export, plot, report, explore, serve, experiment),
 )
 for command in COMMANDS:
     app.command(command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -18,29 +18,12 @@ from arcvec.cli.flags import (
     probability_function,
 )
 from arcvec.console import escape, link_prediction_table, note, output, plain_print
+from arcvec.methods.baselines import Baseline
 from arcvec.storage import require_writable, write_table
 
 if TYPE_CHECKING:
     from arcvec.embeddings import EdgeScorer
     from arcvec.graph.graph import Graph
-
-Baseline = Literal[
-    "degree-product",
-    "common-neighbours",
-    "jaccard",
-    "adamic-adar",
-    "resource-allocation",
-    "three-paths",
-    "katz",
-    "eigenmaps",
-    "node2vec",
-    "dngr",
-    "svd",
-    "hope",
-    "strap",
-    "netmf",
-    "watch-your-step",
-]
 
 
 def evaluate(
@@ -65,6 +48,7 @@ def evaluate(
         max_ranked_edges: rank a random sample of this many test edges where there are more.
         seed: decides that sample.
     """
+    from arcvec.embeddings import EdgeEmbeddings
     from arcvec.evaluation.link_prediction import link_prediction
     from arcvec.graph.split import read_split
 
@@ -80,7 +64,8 @@ def evaluate(
     if as_json:
         values = {name: report.as_dict() for name, report in reports.items()}
         if result is not None:
-            next(iter(values.values()))["fitted_on_train"] = _fitted_on(result, parts.train)
+            fitted_on_train = EdgeEmbeddings.load(result).learned_from(parts.train)
+            next(iter(values.values()))["fitted_on_train"] = fitted_on_train
         only = next(iter(values.values())) if len(values) == 1 else values
         plain_print(json.dumps(only, indent=2))
     else:
@@ -133,7 +118,7 @@ def _scorers(
 
     if result is not None:
         embeddings = EdgeEmbeddings.load(result)
-        if not _fitted_on(result, train):
+        if not embeddings.learned_from(train):
             note(
                 "the result was fitted on another graph than the train part of this split: it may "
                 "have seen test edges, and then these numbers mean nothing"
@@ -141,10 +126,3 @@ def _scorers(
         yield f"arcvec, dim {embeddings.dim}", embeddings
     for name in methods:
         yield name, BASELINES[name]().fit(train)
-
-
-def _fitted_on(result: Path, train: Graph) -> bool:
-    from arcvec.embeddings import EdgeEmbeddings
-
-    fitted_on = EdgeEmbeddings.load(result).settings.get("graph_fingerprint")
-    return bool(fitted_on == train.fingerprint)

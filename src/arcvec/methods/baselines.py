@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from arcvec.methods.degree import DegreeProduct
 from arcvec.methods.dngr import DNGR
 from arcvec.methods.eigenmaps import LaplacianEigenMaps
@@ -15,6 +17,24 @@ from arcvec.methods.strap import STRAP
 from arcvec.methods.svd import NormalisedSVD
 from arcvec.methods.three_paths import ThreePaths
 from arcvec.methods.watch_your_step import WatchYourStep
+
+Baseline: TypeAlias = Literal[
+    "degree-product",
+    "common-neighbours",
+    "jaccard",
+    "adamic-adar",
+    "resource-allocation",
+    "three-paths",
+    "katz",
+    "eigenmaps",
+    "node2vec",
+    "dngr",
+    "svd",
+    "hope",
+    "strap",
+    "netmf",
+    "watch-your-step",
+]
 
 BASELINES: dict[str, type[Method]] = {
     "degree-product": DegreeProduct,
@@ -33,3 +53,6 @@ BASELINES: dict[str, type[Method]] = {
     "netmf": NetMF,
     "watch-your-step": WatchYourStep,
 }
+
+CHEAP_BASELINES: tuple[Baseline, ...] = ("degree-product", "common-neighbours", "adamic-adar")
+"""Those that take no training, and that a result must beat to be worth its own."""

@@ -34,13 +34,30 @@ def draw_result(
     """Write a figure of a result to every path, in the format of its suffix.
 
     Args:
+        kind, graph, nodes: see `result_figure`.
+
+    Returns:
+        In numbers what "circle" and "colours" show; None of the other kinds.
+    """
+    figure, measures = result_figure(embeddings, kind=kind, graph=graph, nodes=nodes)
+    save_figure(figure, paths, overwrite=overwrite)
+    return measures
+
+
+def result_figure(
+    embeddings: EdgeEmbeddings,
+    *,
+    kind: Kind = "auto",
+    graph: Graph | None = None,
+    nodes: Sequence[str] = (),
+) -> tuple[Figure, PlaneMeasures | None]:
+    """Return a figure of a result, and in numbers what "circle" and "colours" show.
+
+    Args:
         kind: see `choose_kind` for "auto".
         graph: whose degrees and edges are drawn; all kinds but "training" need it. Nodes are
             matched by name.
         nodes: names of the targets whose edges "circle" and "colours" draw; by default a few.
-
-    Returns:
-        In numbers what "circle" and "colours" show; None of the other kinds.
 
     Raises:
         ValueError: the kind does not fit the result, or what else was given.
@@ -53,20 +70,16 @@ def draw_result(
             f'expected no nodes for the kind "{kind}"; "circle" and "colours" draw edges of nodes'
         )
     if kind == "training":
-        save_figure(training_figure(embeddings), paths, overwrite=overwrite)
-        return None
+        return training_figure(embeddings), None
     if graph is None:
         raise ValueError(
             f'the kind "{kind}" draws degrees and edges: expected a graph, got none; '
             "pass --graph with a graph folder, split folder or edge file"
         )
     if not in_plane:
-        figure = spaces_figure(embeddings, graph_over(graph, embeddings.nodes))
-        save_figure(figure, paths, overwrite=overwrite)
-        return None
+        return spaces_figure(embeddings, graph_over(graph, embeddings.nodes)), None
     plane = Plane.of(embeddings, graph)
-    save_figure(_plane_figure(kind, plane, nodes), paths, overwrite=overwrite)
-    return measure_plane(plane)
+    return _plane_figure(kind, plane, nodes), measure_plane(plane)
 
 
 def choose_kind(embeddings: EdgeEmbeddings) -> Kind:

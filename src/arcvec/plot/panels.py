@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcvec.plot.directions import Points
-from arcvec.plot.figures import new_figure
+from arcvec.plot.figures import new_figure, shown_name
 from arcvec.plot.plane import Plane
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def draw_edges(axes: Axes, plane: Plane, target: int, colour: str) -> None:
     scatter(axes, place[None], colour, zorder=6, rasterized=False, **star)
     # Away from the origin: there are fewer edges.
     offset = 14 * place / max(float(np.linalg.norm(place)), 1e-12)
-    write_beside(axes, place, colour, f"{plane.graph.nodes[target][:30]} ({len(ends):,})", offset)
+    words = f"{shown_name(plane.graph.nodes[target])} ({len(ends):,})"
+    write_beside(axes, place, colour, words, offset)
 
 
 def write_beside(

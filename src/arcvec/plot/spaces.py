@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
-from arcvec.plot.figures import new_figure, save_figure
+from arcvec.plot.figures import new_figure, save_figure, shown_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +93,7 @@ def _label(
     pixels = axes.transData.transform(points)
     placed: list[tuple[float, float, float, float]] = []
     for node in np.argsort(-degree, kind="stable")[: 6 * _LABELS]:
-        name = embeddings.nodes[int(node)][:30]
+        name = shown_name(embeddings.nodes[int(node)])
         left, bottom = pixels[node]
         box = (left, bottom, left + 6.5 * len(name) + 8, bottom + 13)
         if len(placed) == _LABELS or any(_overlap(box, other) for other in placed):

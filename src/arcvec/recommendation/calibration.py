@@ -123,7 +123,7 @@ def calibrate(
     Raises:
         ValueError: there are too few edges or non-edges between nodes of the result.
     """
-    if edges is None and embeddings.settings.get("graph_fingerprint") == graph.fingerprint:
+    if edges is None and embeddings.learned_from(graph):
         logger.info(
             "the vectors have learned from these very edges: probabilities of new edges will come "
             "out too high; held-out edges make them right"
