@@ -36,8 +36,7 @@ class Course:
     """Trains the members one after the other; a checkpoint holds where it stands.
 
     Every member is watched on edges held out for it, then settles on all edges. The first one
-    decides for all about the window of the walks, and about the L2 penalty where trials of it seem
-    worth their time.
+    decides for all about the window of the walks and the L2 penalty, by trials.
 
     Args:
         seeds: one for each member.
@@ -101,9 +100,8 @@ class Course:
         if tried < len(windows):
             return windows[tried], self.settings.output_l2
         best, stronger = state.better(), tried - len(windows)
-        if stronger >= len(penalties) or (stronger == 0 and not best.wants_restraint):
-            return None
-        return best.window, penalties[stronger]
+        rises = stronger == 0 or best is state
+        return (best.window, penalties[stronger]) if rises and stronger < len(penalties) else None
 
     def _train(
         self, state: TrainingState, seen: Graph, seed: int, validation: Validation | None = None

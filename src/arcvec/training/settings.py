@@ -30,13 +30,9 @@ class TrainSettings(Settings):
     l2: float = Field(0.0, ge=0, description="L2 penalty on all parameters")
     output_l2: float = Field(3e-5, ge=0, description="L2 penalty on the source and target vectors")
     stronger_l2: tuple[Annotated[float, Field(ge=0)], ...] = Field(
-        (0.03, 0.1),
-        description="values of output_l2 to try as well, on small graphs and where the AUC on "
-        "held-out edges is best early, within the first third of the steps that are watched; the "
-        "best of all is taken",
-    )
-    small_graph: int = Field(
-        2500, ge=0, description="nodes up to which stronger_l2 is tried in any case"
+        (0.03, 0.1, 0.3),
+        description="values of output_l2 to try as well, one after the other, as long as the AUC "
+        "on held-out edges rises; the best of all is taken",
     )
     anchor_only: bool = Field(
         False, description="update the node vectors of sources only, as the paper does"

@@ -163,14 +163,6 @@ class TrainingState:
         tired = self.validations_since_best >= self.settings.patience
         return self.step >= self.end or (tired and not self.settling)
 
-    @property
-    def wants_restraint(self) -> bool:
-        """Whether a stronger penalty is worth a trial, once this one is watched to its end."""
-        # What is best so early is learned by heart soon after: more restraint may be better. On
-        # small graphs it often is, and a trial costs little.
-        early = self.best_step <= self.end // 3
-        return early or len(self.table.values) <= self.settings.small_graph
-
     def better(self) -> TrainingState:
         """Return the better of this trial and the best before it."""
         if self.kept is None or (self.best_auc or 0.0) > (self.kept.best_auc or 0.0):
