@@ -70,7 +70,7 @@ class TrainingPlan:
         walks = self.walks.model_copy(update={"window": (window,)})
         # Small graphs learn no more from more pairs: 8,192 a step do as well as 65,536 on a
         # thousand nodes with two to four thousand edges, in half the time.
-        pairs = min(self.training.batch_pairs, max(_FEWEST_PAIRS, 4 * self.graph.num_edges))
+        pairs = min(self.training.batch_pairs, max(_FEWEST_PAIRS, 8 * self.graph.num_edges))
         return BatchStream(seen, walks, self.negatives, batch_pairs=pairs, seed=seed)
 
     def objective(self, seen: Graph) -> Objective:

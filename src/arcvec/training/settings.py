@@ -16,7 +16,7 @@ class TrainSettings(Settings):
         800, ge=1, description="steps of all members together, if nothing stops them earlier"
     )
     batch_pairs: int = Field(
-        65536, ge=1, description="pairs per step; on small graphs no more than 4 for each edge"
+        65536, ge=1, description="pairs per step; on small graphs no more than 8 for each edge"
     )
     optimiser: Literal["adam", "percent-delta"] = Field("adam", description="update rule")
     learning_rates: tuple[Annotated[float, Field(gt=0)], ...] = Field(
