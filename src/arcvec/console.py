@@ -66,7 +66,7 @@ def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], N
         MofNCompleteColumn(),
         TextColumn("loss {task.fields[loss]}"),
         TextColumn("{task.fields[speed]} pairs/s"),
-        TextColumn("validation AUC {task.fields[auc]}"),
+        TextColumn("AUC {task.fields[auc]}"),
         TimeRemainingColumn(compact=True),
     )
     bar = Bar(*columns, console=messages, disable=quiet)
