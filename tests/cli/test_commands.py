@@ -165,7 +165,7 @@ def test_settings_come_from_preset_then_file_then_flags(run, edges, tmp_path):
     )
     result = EdgeEmbeddings.load(tmp_path / "result").settings
     assert result["settings"]["dim"] == 4
-    assert result["settings"]["walks"]["window"] == 4
+    assert result["settings"]["walks"]["window"] == [4]
     assert result["settings"]["walks"]["walk_length"] == 30
     assert result["settings"]["training"]["optimiser"] == "percent-delta"
     # The settings of a result are a settings file too.
