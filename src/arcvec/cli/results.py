@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -135,8 +135,9 @@ def _scorers(
         embeddings = EdgeEmbeddings.load(result)
         if not _fitted_on(result, train):
             note(
-                "the result was fitted on another graph than the train part of this split: it may "
-                "have seen test edges, and then these numbers mean nothing"
+                "the result was fitted on another graph than the train part of this split, or went "
+                "on from one that was: it may have seen test edges, and then these numbers mean "
+                "nothing"
             )
         yield f"arcvec, dim {embeddings.dim}", embeddings
     for name in methods:
@@ -144,7 +145,12 @@ def _scorers(
 
 
 def _fitted_on(result: Path, train: Graph) -> bool:
+    """Tell whether a result has seen the train part alone, and so what it went on from."""
     from arcvec.embeddings import EdgeEmbeddings
 
-    fitted_on = EdgeEmbeddings.load(result).settings.get("graph_fingerprint")
-    return bool(fitted_on == train.fingerprint)
+    fit: Mapping[str, Any] | None = EdgeEmbeddings.load(result).settings
+    while fit is not None:
+        if fit.get("graph_fingerprint") != train.fingerprint:
+            return False
+        fit = fit.get("from")
+    return True

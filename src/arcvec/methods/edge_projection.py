@@ -14,6 +14,7 @@ from arcvec.embeddings import EdgeEmbeddings, ProjectionMixture
 from arcvec.graph.graph import Graph
 from arcvec.methods.method import Method
 from arcvec.methods.record import describe_fit
+from arcvec.methods.warm_start import WarmStart
 from arcvec.model.settings import ModelSettings
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.training.settings import TrainSettings
@@ -49,6 +50,7 @@ class TrainedMethod(Method):
         *,
         members: int = 1,
         projections: int = 1,
+        start: EdgeEmbeddings | None = None,
     ) -> tuple[list[Trained], dict[str, Any]]:
         """Return what each member learned, and what the result remembers of it."""
         # torch and numba take a second to import: only a fit needs them.
@@ -56,19 +58,29 @@ class TrainedMethod(Method):
         from arcvec.training.course import Course
 
         _require_edges(graph)
-        identity = describe_fit(name, self, graph)
+        identity = {**describe_fit(name, self, graph), "from": None}
+        seeds = [_seed_of(member, self.seed) for member in range(members)]
+        training, starts = self.training, {}
+        if start is not None:
+            warm = WarmStart.of(start, graph, self.model, self.dim)
+            training = warm.training(training)
+            identity["from"] = warm.describe()
+            starts = {
+                seed: (warm.share(i, members), warm.scale(i, members))
+                for i, seed in enumerate(seeds)
+            }
         plan = TrainingPlan(
             graph,
             self.walks,
             self.negatives,
             self.model,
-            self.training,
+            training,
             dim=self.dim // members,
             projections=projections,
             identity=identity,
+            starts=starts,
         )
-        seeds = [_seed_of(member, self.seed) for member in range(members)]
-        trained = Course(plan, graph, self.training, seeds, hooks).run()
+        trained = Course(plan, graph, training, seeds, hooks).run()
         return trained, {**identity, **_provenance(trained)}
 
 
@@ -97,19 +109,26 @@ class EdgeProjection(TrainedMethod):
             )
         return self
 
-    def fit(self, graph: Graph, hooks: Hooks | None = None) -> EdgeEmbeddings:
+    def fit(
+        self, graph: Graph, hooks: Hooks | None = None, *, start: EdgeEmbeddings | None = None
+    ) -> EdgeEmbeddings:
         """Return the vectors of all nodes of `graph`.
 
         Symmetric and tied models have one vector of `dim` numbers per node for both ends.
 
         Args:
             hooks: progress reports, checkpoints, a way to stop; see `arcvec.training.loop.Hooks`.
+            start: an earlier result to go on from: nodes that it knows by name begin at their
+                vectors there, and only the part of the training that settles is done.
 
         Raises:
-            ValueError: the graph has no edge between two different nodes.
+            ValueError: the graph has no edge between two different nodes, or `start` has another
+                dim, direction or kind of model, or none of its nodes.
         """
         members = self.members or _members_of(self.dim)
-        trained, provenance = self._train("edge-projection", graph, hooks, members=members)
+        trained, provenance = self._train(
+            "edge-projection", graph, hooks, members=members, start=start
+        )
         # The mean of the members' scores is one product of their vectors, side by side.
         share = members**-0.5
         sources, targets, scales = zip(

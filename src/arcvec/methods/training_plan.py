@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -13,11 +14,14 @@ from arcvec.graph.graph import Graph
 from arcvec.methods.spectral import spectral_rows
 from arcvec.model.edge_model import EdgeModel, NodeTable
 from arcvec.model.objective import Objective
+from arcvec.model.pass_through import hand_through, widened
 from arcvec.model.settings import ModelSettings
 from arcvec.sampling.batches import BatchStream
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.training.settings import TrainSettings
 from arcvec.training.state import TrainingState
+
+Vectors: TypeAlias = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class TrainingPlan:
         dim: numbers per node of one member, both sides together.
         projections: of Eq. 5; 1 is the paper's main model.
         identity: what a checkpoint must agree with to be resumed.
+        starts: by seed, the earlier vectors that a training goes on from, (num_nodes, numbers),
+            and their weights if one vector serves both sides; the others begin anew.
     """
 
     graph: Graph
@@ -39,23 +45,32 @@ class TrainingPlan:
     dim: int
     projections: int
     identity: dict[str, Any]
+    starts: Mapping[int, tuple[Vectors, Vectors | None]] = field(default_factory=dict)
 
     def state(self, seen: Graph, seed: int) -> TrainingState:
         """Return the state before the first step."""
         device = choose_device(self.training.device)
         generator = torch.Generator().manual_seed(seed)
         chosen = self.model.on(seen) if self.projections == 1 else self.model
-        model = EdgeModel(chosen, self.dim, generator, self.projections).to(device)
         columns = EdgeModel.table_dim(chosen, self.dim)
+        earlier, scale = self.starts.get(seed, (None, None))
+        if earlier is not None:
+            chosen = widened(chosen, earlier.shape[1])
+        model = EdgeModel(chosen, self.dim, generator, self.projections)
         if chosen.start == "spectral":
             rows = torch.from_numpy(spectral_rows(seen, columns, seed))
         else:
             rows = NodeTable.random(seen.num_nodes, columns, generator).values
+        if earlier is not None:
+            vectors = torch.from_numpy(earlier)
+            handed = hand_through(model, vectors, None if scale is None else torch.tensor(scale))
+            # The symmetric shallow model has room for the vectors alone.
+            rows = torch.cat([rows, handed], dim=1)[:, -EdgeModel.table_dim(chosen, self.dim) :]
         weights = None
         if self.model.statistics == "pairs":
             weights = torch.from_numpy(_pairs_per_node(self.graph)).to(device, torch.float32)
-        table = NodeTable(rows.to(device), weights)
-        return TrainingState(model, table, self.training, self.identity)
+        table = NodeTable(rows.contiguous().to(device), weights)
+        return TrainingState(model.to(device), table, self.training, self.identity)
 
     def stream(self, seen: Graph, seed: int) -> BatchStream:
         """Return the batches of a graph."""
