@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Where the published splits are, as in the tests and experiments.
 SPLITS := $(or $(ARCVEC_DATA),../shared/data)/splits
 
-.PHONY: demo test lint bench pages figures clean
+.PHONY: demo test lint bench pages site figures clean
 
 demo: $(VENV)/.installed
 	$(BIN)/arcvec demo
@@ -38,6 +38,10 @@ figures: $(VENV)/.installed
 # The pages of docs/ that show results, from the files in results/.
 pages: $(VENV)/.installed
 	$(BIN)/python scripts/build_docs.py
+
+# The docs as a site, in build/site: offline, and every warning is an error.
+site: $(VENV)/.installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 clean:
 	rm -rf $(VENV) arcvec-demo build

@@ -206,8 +206,13 @@ class EdgeEmbeddings(EdgeScorer):
         return digest.hexdigest()
 
     def learned_from(self, graph: Graph) -> bool:
-        """Tell whether the vectors were fitted on exactly this graph."""
-        return bool(self.settings.get("graph_fingerprint") == graph.fingerprint)
+        """Tell whether the vectors saw exactly this graph, and so what they went on from."""
+        fit: Mapping[str, Any] | None = self.settings
+        while fit is not None:
+            if fit.get("graph_fingerprint") != graph.fingerprint:
+                return False
+            fit = fit.get("from")
+        return True
 
     def save(self, path: str | Path, *, float16: bool = False, overwrite: bool = False) -> None:
         """Write the result folder: `source.npy`, `target.npy`, `nodes.txt`, `settings.json`.

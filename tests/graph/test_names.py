@@ -77,3 +77,7 @@ def test_a_file_cut_short_is_noticed():
 
 def test_repr_shows_a_few():
     assert repr(NodeNames.numbered(5)) == "NodeNames(5: '0', '1', '2', ...)"
+
+
+def test_unknown_names_are_found_nowhere():
+    assert NodeNames.from_strings(["a", "b"]).find(["b", "c", "a"]).tolist() == [1, -1, 0]

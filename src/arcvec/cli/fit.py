@@ -30,6 +30,7 @@ def fit(
     method: Annotated[EdgeProjection, Parameter(name="*", group="Method")] = EdgeProjection(),  # noqa: B008
     preset: Preset = "default",
     config: Path | None = None,
+    earlier: Annotated[Path | None, Parameter(name="--from")] = None,
     resume: bool = False,
     float16: bool = False,
     overwrite: bool = False,
@@ -43,14 +44,19 @@ def fit(
         out: result folder to write.
         preset: named set of settings; --config and single flags override it.
         config: TOML or JSON file of settings, as in the settings.json of a result.
+        earlier: result folder of an earlier state of the graph to go on from: nodes of the same
+            name begin at its vectors, and half the steps are enough.
         resume: continue a fit that was interrupted; same settings, same output.
         float16: store half-precision numbers, half as large.
         overwrite: replace the result if it exists.
         quiet: show no progress bar.
     """
+    from arcvec.embeddings import EdgeEmbeddings
     from arcvec.training.loop import Hooks, Interrupted
 
     require_writable(out, overwrite=overwrite, inputs=[graph])
+    # Not memory-mapped: the result to go on from may be the one to replace.
+    start = None if earlier is None else EdgeEmbeddings.load(earlier, mmap=False)
     chosen = load_method(preset, config, method)
     checkpoint = out.resolve().with_name(out.resolve().name + ".checkpoint")
     require_writable(checkpoint, overwrite=checkpoint.is_file())
@@ -62,7 +68,7 @@ def fit(
     with training_progress(quiet=quiet) as report, stop_on_interrupt() as should_stop:
         hooks = Hooks(report, should_stop, checkpoint, resume)
         try:
-            embeddings = chosen.fit(learned_from, hooks)
+            embeddings = chosen.fit(learned_from, hooks, start=start)
         except Interrupted as stop:
             command = " ".join(map(shlex.quote, ["arcvec", *sys.argv[1:]]))
             again = command if resume else f"{command} --resume"

@@ -120,8 +120,9 @@ def _scorers(
         embeddings = EdgeEmbeddings.load(result)
         if not embeddings.learned_from(train):
             note(
-                "the result was fitted on another graph than the train part of this split: it may "
-                "have seen test edges, and then these numbers mean nothing"
+                "the result was fitted on another graph than the train part of this split, or went "
+                "on from one that was: it may have seen test edges, and then these numbers mean "
+                "nothing"
             )
         yield f"arcvec, dim {embeddings.dim}", embeddings
     for name in methods:

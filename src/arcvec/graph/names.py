@@ -98,6 +98,10 @@ class NodeNames(Sequence[str]):
         """
         return np.array([self._id(str(name)) for name in names], dtype=np.int64)
 
+    def find(self, names: Iterable[str]) -> NDArray[np.int64]:
+        """Return the ids of names, and -1 for those that are unknown."""
+        return np.array([self._index.get(name, -1) for name in names], dtype=np.int64)
+
     def _id(self, name: str) -> int:
         found = self._index.get(name)
         if found is None:

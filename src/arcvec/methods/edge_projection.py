@@ -15,6 +15,7 @@ from arcvec.graph.graph import Graph
 from arcvec.methods import mean_score
 from arcvec.methods.method import Method
 from arcvec.methods.record import describe_fit
+from arcvec.methods.warm_start import WarmStart
 from arcvec.model.settings import ModelSettings
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.training.settings import TrainSettings
@@ -51,6 +52,7 @@ class TrainedMethod(Method):
         members: int = 1,
         member_dim: int | None = None,
         projections: int = 1,
+        start: EdgeEmbeddings | None = None,
     ) -> tuple[list[Trained], dict[str, Any]]:
         """Return what each member learned, and what the result remembers of it."""
         # torch and numba take a second to import: only a fit needs them.
@@ -58,19 +60,27 @@ class TrainedMethod(Method):
         from arcvec.training.course import Course
 
         _require_edges(graph)
-        identity = describe_fit(name, self, graph)
+        identity = {**describe_fit(name, self, graph), "from": None}
+        seeds = [_seed_of(member, self.seed) for member in range(members)]
+        training, walks = self.training.shared_by(members), self.walks
+        begin = None
+        if start is not None:
+            warm = WarmStart.of(start, graph, self.model, self.dim)
+            begin = warm.vectors(), start.weights
+            training, walks = warm.training(training), warm.walks(walks)
+            identity["from"] = warm.describe()
         plan = TrainingPlan(
             graph,
-            self.walks,
+            walks,
             self.negatives,
             self.model,
-            self.training.shared_by(members),
+            training,
             dim=member_dim or self.dim,
             projections=projections,
             identity=identity,
+            start=begin,
         )
-        seeds = [_seed_of(member, self.seed) for member in range(members)]
-        trained = Course(plan, graph, plan.training, seeds, hooks).run()
+        trained = Course(plan, graph, training, seeds, hooks).run()
         return trained, {**identity, **_provenance(trained)}
 
 
@@ -126,20 +136,28 @@ class EdgeProjection(TrainedMethod):
         usual = max(_SMALLEST_MEMBER, min(half, _LARGEST_MEMBER), share)
         return members, self.member_dim or usual
 
-    def fit(self, graph: Graph, hooks: Hooks | None = None) -> EdgeEmbeddings:
+    def fit(
+        self, graph: Graph, hooks: Hooks | None = None, *, start: EdgeEmbeddings | None = None
+    ) -> EdgeEmbeddings:
         """Return the vectors of all nodes of `graph`.
 
         Symmetric and tied models have one vector of `dim` numbers per node for both ends.
 
         Args:
             hooks: progress reports, checkpoints, a way to stop; see `arcvec.training.loop.Hooks`.
+            start: an earlier result to go on from: nodes that it knows by name begin at their
+                vectors there, and only the part of the training that settles is done.
 
         Raises:
-            ValueError: the graph has no edge between two different nodes.
+            ValueError: the graph has no edge between two different nodes, or `start` has another
+                dim, direction or kind of model, or none of its nodes.
         """
         members, member_dim = self.parts
+        if start is not None:
+            # A result is one product, in which the members can no longer be told apart.
+            members, member_dim = 1, self.dim
         trained, provenance = self._train(
-            "edge-projection", graph, hooks, members=members, member_dim=member_dim
+            "edge-projection", graph, hooks, members=members, member_dim=member_dim, start=start
         )
         sources = [_array(part.sides.source) for part in trained]
         targets = [_array(part.sides.target) for part in trained]

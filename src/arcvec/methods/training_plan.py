@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from arcvec.graph.graph import Graph
 from arcvec.methods.spectral import spectral_rows
 from arcvec.model.edge_model import EdgeModel, NodeTable
 from arcvec.model.objective import Objective
+from arcvec.model.pass_through import hand_through, widened
 from arcvec.model.settings import ModelSettings
 from arcvec.sampling.batches import BatchStream
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
@@ -21,6 +22,7 @@ from arcvec.training.settings import TrainSettings
 from arcvec.training.state import TrainingState
 
 _FEWEST_PAIRS = 1024
+Vectors: TypeAlias = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class TrainingPlan:
         dim: numbers per node of one member, both sides together.
         projections: of Eq. 5; 1 is the paper's main model.
         identity: what a checkpoint must agree with to be resumed.
+        start: earlier vectors that the training goes on from, (num_nodes, numbers), and their
+            weights if one vector serves both sides; None begins anew.
     """
 
     graph: Graph
@@ -42,6 +46,7 @@ class TrainingPlan:
     dim: int
     projections: int
     identity: dict[str, Any]
+    start: tuple[Vectors, Vectors | None] | None = None
 
     @property
     def windows(self) -> Sequence[int]:
@@ -53,17 +58,27 @@ class TrainingPlan:
         device = choose_device(self.training.device)
         generator = torch.Generator().manual_seed(seed)
         chosen = self.model.on(seen) if self.projections == 1 else self.model
-        model = EdgeModel(chosen, self.dim, generator, self.projections).to(device)
         columns = EdgeModel.table_dim(chosen, self.dim)
+        earlier, scale = self.start or (None, None)
+        if earlier is not None:
+            chosen = widened(chosen, earlier.shape[1])
+        model = EdgeModel(chosen, self.dim, generator, self.projections)
         if chosen.start == "spectral":
             rows = torch.from_numpy(spectral_rows(seen, columns, seed))
         else:
             rows = NodeTable.random(seen.num_nodes, columns, generator).values
+        if earlier is not None:
+            vectors = torch.from_numpy(earlier)
+            handed = hand_through(model, vectors, None if scale is None else torch.tensor(scale))
+            # The symmetric shallow model has room for the vectors alone.
+            rows = torch.cat([rows, handed], dim=1)[:, -EdgeModel.table_dim(chosen, self.dim) :]
         weights = None
         if self.model.statistics == "pairs":
             weights = torch.from_numpy(_pairs_per_node(self.graph)).to(device, torch.float32)
-        table = NodeTable(rows.to(device), weights)
-        return TrainingState(model, table, self.training, self.identity, self.walks.window[0])
+        table = NodeTable(rows.contiguous().to(device), weights)
+        return TrainingState(
+            model.to(device), table, self.training, self.identity, self.walks.window[0]
+        )
 
     def stream(self, seen: Graph, seed: int, window: int) -> BatchStream:
         """Return the batches of a graph."""
