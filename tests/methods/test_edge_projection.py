@@ -172,13 +172,12 @@ def test_a_score_is_the_mean_of_the_members_scores(directed):
     """Where dim has room for it: as many numbers as the members have together."""
     graph = planted_graph(directed=directed)
     training = TrainSettings(steps=30, batch_pairs=500, stronger_l2=())
-    together = EdgeProjection(dim=12, members=3, member_dim=4, training=training).fit(graph)
+    shared = {"walks": WalkSettings(window=5), "training": training}
+    together = EdgeProjection(dim=12, members=3, member_dim=4, **shared).fit(graph)
     assert together.dim == 12
     seeds = [_seed_of(member, 0) for member in range(3)]
-    alone = [
-        EdgeProjection(dim=4, seed=seed, training=training.shared_by(3)).fit(graph)
-        for seed in seeds
-    ]
+    shared["training"] = training.shared_by(3)
+    alone = [EdgeProjection(dim=4, seed=seed, **shared).fit(graph) for seed in seeds]
     expected = np.mean([member.score_all_targets(np.arange(20)) for member in alone], axis=0)
     scores = together.score_all_targets(np.arange(20))
     np.testing.assert_allclose(scores, expected, rtol=1e-3, atol=1e-4)

@@ -35,7 +35,9 @@ def test_all_of_the_model_still_learns():
     generator = torch.Generator().manual_seed(0)
     model = EdgeModel(widened(ModelSettings(hidden=(7,)), DIM), DIM, generator)
     handed = hand_through(model, torch.randn(20, DIM, generator=generator), None)
-    rows = torch.cat([torch.randn(20, ModelSettings().node_dim, generator=generator), handed], dim=1)
+    rows = torch.cat(
+        [torch.randn(20, ModelSettings().node_dim, generator=generator), handed], dim=1
+    )
     for _ in range(2):  # the second step reaches what the first projection left out
         model.zero_grad()
         sides = model(rows)

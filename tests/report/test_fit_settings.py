@@ -21,7 +21,7 @@ def test_those_that_differ_are_marked():
     assert found.preset == "default"
     assert [row[:3] for row in texts(found.changed)] == [
         ["dim", "8", "32"],
-        ["walks.window", "3", "5"],
+        ["walks.window", "3", "5, 2, 10"],
     ]
     assert texts(found.changed)[1][3].startswith("largest distance in a walk")
     assert [row[0].text for row in found.all.rows if row[0].bold] == ["dim", "walks.window"]
