@@ -180,7 +180,7 @@ def test_a_score_is_the_mean_of_the_members_scores(directed):
     alone = [EdgeProjection(dim=4, seed=seed, **shared).fit(graph) for seed in seeds]
     expected = np.mean([member.score_all_targets(np.arange(20)) for member in alone], axis=0)
     scores = together.score_all_targets(np.arange(20))
-    np.testing.assert_allclose(scores, expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(

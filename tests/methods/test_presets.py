@@ -50,8 +50,11 @@ def test_presets_find_communities(preset, hidden):
     pairs = pairs[pairs[:, 0] % 6 == pairs[:, 1] % 6]
     graph = Graph.from_edges(*pairs.T, nodes=120, directed=False)
     steps = TrainSettings(steps=160, batch_pairs=2000, evaluate_every=40)
-    overrides = EdgeProjection(dim=8, seed=1, model={"hidden": hidden}, training=steps)
-    fitted = load_method(preset, overrides=overrides).fit(graph)
     edges = np.stack(graph.edges(), axis=1)
     non_edges = draw_non_edges(graph, len(edges), generator)
-    assert roc_auc(fitted.score(*edges.T), fitted.score(*non_edges.T)) > 0.9
+    aucs = []
+    for seed in range(3):
+        overrides = EdgeProjection(dim=8, seed=seed, model={"hidden": hidden}, training=steps)
+        fitted = load_method(preset, overrides=overrides).fit(graph)
+        aucs.append(roc_auc(fitted.score(*edges.T), fitted.score(*non_edges.T)))
+    assert np.mean(aucs) > 0.9

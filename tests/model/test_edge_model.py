@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 
@@ -7,8 +8,8 @@ from arcvec.model.edge_model import EdgeModel, NodeTable
 from arcvec.model.settings import ModelSettings
 
 
-def make(num_nodes=50, dim=8, projections=1, **settings):
-    generator = torch.Generator().manual_seed(0)
+def make(num_nodes=50, dim=8, projections=1, seed=0, **settings):
+    generator = torch.Generator().manual_seed(seed)
     chosen = ModelSettings(node_dim=12, manifold_dim=10, **settings)
     model = EdgeModel(chosen, dim, generator, projections)
     return model, NodeTable.random(num_nodes, EdgeModel.table_dim(chosen, dim), generator)
@@ -123,10 +124,12 @@ def test_pair_scores_have_the_gradient_of_inner_products(dim, kind):
 @pytest.mark.parametrize("kind", ["asymmetric", "symmetric", "tied"])
 @pytest.mark.parametrize("hidden", [(), (9,)])
 def test_scores_start_moderate(kind, hidden):
-    model, table = make(dim=64, kind=kind, hidden=hidden)
-    scores = score_table(model.embed(table))
-    off_diagonal = scores[~torch.eye(50, dtype=torch.bool)]
-    assert 0.3 < off_diagonal.std().item() < 4
+    spreads = []
+    for seed in range(8):
+        model, table = make(dim=64, seed=seed, kind=kind, hidden=hidden)
+        scores = score_table(model.embed(table))
+        spreads.append(scores[~torch.eye(50, dtype=torch.bool)].std().item())
+    assert 0.3 < np.mean(spreads) < 3
 
 
 @pytest.mark.parametrize("hidden", [(), (9,)])

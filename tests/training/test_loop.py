@@ -238,7 +238,8 @@ def test_members_have_seeds_of_their_own(graph):
     training = TrainSettings(steps=12, batch_pairs=200, evaluate_every=1, stronger_l2=())
 
     def losses(seed, members):
-        method = EdgeProjection(dim=8, seed=seed, members=members, training=training)
+        walks = WalkSettings(window=5)  # a choice among several could differ
+        method = EdgeProjection(dim=8, seed=seed, members=members, walks=walks, training=training)
         history = method.fit(graph).settings["history"]
         return [
             [
