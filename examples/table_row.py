@@ -2,8 +2,8 @@
 
     python examples/table_row.py [FOLDER]
 
-Small: one model, with fewer walks and steps than the paper's, beside baselines that need no
-training. `arcvec experiment experiments/table1.toml -o out` runs the whole table at full size.
+Small: one model, with the walks and steps of `experiments/table1.toml --quick`, beside a baseline
+that needs no training. `arcvec experiment experiments/table1.toml -o out` runs the whole table at full size.
 """
 
 import os
@@ -31,7 +31,7 @@ label = "asymmetric deep"
 method = "edge-projection"
 preset = "paper"
 settings.walks = {{ walks_per_node = 5, walk_length = 40 }}
-settings.training = {{ steps = 150, batch_pairs = 2048 }}
+settings.training = {{ steps = 150 }}
 """
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="arcvec-"))
