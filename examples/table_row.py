@@ -3,7 +3,9 @@
     python examples/table_row.py [FOLDER]
 
 Small: one model, with the walks and steps of `experiments/table1.toml --quick`, beside a baseline
-that needs no training. `arcvec experiment experiments/table1.toml -o out` runs the whole table at full size.
+that needs no training. The whole table, at full size:
+
+    arcvec experiment experiments/table1.toml -o out
 """
 
 import os
