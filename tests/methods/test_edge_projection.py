@@ -171,7 +171,7 @@ def test_projections_must_share_dim():
 def test_a_score_is_the_mean_of_the_members_scores(directed):
     """Where dim has room for it: as many numbers as the members have together."""
     graph = planted_graph(directed=directed)
-    training = TrainSettings(steps=30, batch_pairs=500, stronger_l2=())
+    training = TrainSettings(steps=30, batch_pairs=500, stronger_l2=(), degree_discount=0)
     shared = {"walks": WalkSettings(window=5), "training": training}
     together = EdgeProjection(dim=12, members=3, member_dim=4, **shared).fit(graph)
     assert together.dim == 12

@@ -35,6 +35,7 @@ VARIANTS = {
     "trials of L2": {"training": {"stronger_l2": (0.1, 1.0), "patience": 1}},
     "statistics by pairs": {"model": {"statistics": "pairs"}, "training": {"settle": 0.0}},
     "two members": {"members": 2, "training": {"patience": 1}},
+    "a discount": {"training": {"degree_discount": 2.0}},
     "trials of windows": {"window": (2, 5)},
     "two members, trials of L2": {
         "members": 2,

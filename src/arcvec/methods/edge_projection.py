@@ -63,6 +63,8 @@ class TrainedMethod(Method):
         identity = {**describe_fit(name, self, graph), "from": None}
         seeds = [_seed_of(member, self.seed) for member in range(members)]
         training, walks = self.training.shared_by(members), self.walks
+        if not self._may_discount(projections):
+            training = training.model_copy(update={"degree_discount": 0.0})
         begin = None
         if start is not None:
             warm = WarmStart.of(start, graph, self.model, self.dim)
@@ -82,6 +84,10 @@ class TrainedMethod(Method):
         )
         trained = Course(plan, graph, training, seeds, hooks).run()
         return trained, {**identity, **_provenance(trained)}
+
+    def _may_discount(self, projections: int) -> bool:
+        """Whether scores are products of vectors of any length, which a discount can be put in."""
+        return projections == 1 and not self.model.unit_norm
 
 
 class EdgeProjection(TrainedMethod):
@@ -123,6 +129,8 @@ class EdgeProjection(TrainedMethod):
             )
         if members > 1 and self.model.unit_norm:
             raise ValueError("unit_norm belongs to one member: a mean of several has other norms")
+        if self.training.degree_discount and self.model.unit_norm:
+            raise ValueError("unit_norm leaves no room for training.degree_discount; set that to 0")
         return self
 
     @property
@@ -161,9 +169,11 @@ class EdgeProjection(TrainedMethod):
         )
         sources = [_array(part.sides.source) for part in trained]
         targets = [_array(part.sides.target) for part in trained]
+        # A discount of low degrees comes in two columns more than there is room for.
+        together = members > 1 or trained[0].discount != 0
         scales = [_array(part.sides.scale) for part in trained if part.sides.scale is not None]
         if scales:
-            if members == 1:
+            if not together:
                 # Vectors that carry the size of their weights: a norm says how much a node counts.
                 vectors = targets[0] * np.sqrt(np.abs(scales[0]))
                 signs = np.sign(scales[0])
@@ -173,7 +183,7 @@ class EdgeProjection(TrainedMethod):
                 vectors, signs, graph.nodes, directed=graph.directed, settings=provenance
             )
         source, target = sources[0], targets[0]
-        if members > 1:
+        if together:
             source, target = mean_score.two_sides(sources, targets, self.dim // 2)
         return EdgeEmbeddings(source, target, graph.nodes, graph.directed, provenance)
 
@@ -239,6 +249,7 @@ def _provenance(trained: list[Trained]) -> dict[str, Any]:
         "validation_auc": fmean(aucs) if aucs else None,
         "window": trained[0].window,
         "output_l2": trained[0].output_l2,
+        "degree_discount": fmean(member.discount for member in trained),
         "norm_std": fmean(spread.item() for spread in spreads) if spreads else None,
         "history": history,
     }

@@ -41,6 +41,7 @@ _PAPER: dict[str, Any] = {
         "l2": 1e-4,
         "output_l2": 0.0,
         "stronger_l2": (),
+        "degree_discount": 0.0,
         "anchor_only": True,
         "selection": "train",
         "settle": 0.0,

@@ -86,6 +86,7 @@ class WarmStart:
                 "selection": "held-out",
                 "validation_fraction": 0.0,
                 "stronger_l2": (),
+                "degree_discount": 0.0,
                 "output_l2": settings.output_l2 if chosen is None else chosen,
             }
         )

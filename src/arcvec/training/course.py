@@ -9,6 +9,7 @@ from typing import Protocol
 from arcvec.graph.graph import Graph
 from arcvec.model.objective import Objective
 from arcvec.sampling.batches import BatchStream
+from arcvec.training.discount import discounted, fitting_discount
 from arcvec.training.loop import Hooks, Progress, train
 from arcvec.training.settings import TrainSettings
 from arcvec.training.state import Trained, TrainingState
@@ -36,7 +37,8 @@ class Course:
     """Trains the members one after the other; a checkpoint holds where it stands.
 
     Every member is watched on edges held out for it, then settles on all edges. The first one
-    decides for all about the window of the walks and the L2 penalty, by trials.
+    decides for all about the window of the walks and the L2 penalty, by trials; about the discount
+    of low degrees, every member decides for itself.
 
     Args:
         seeds: one for each member.
@@ -70,7 +72,7 @@ class Course:
                     state.settle()
             if state.settling:
                 self._train(state, self.graph, seed)
-            done.append(state.trained())
+            done.append(self._result(state))
             state = None
         return done
 
@@ -89,7 +91,10 @@ class Course:
             state.window, state.output_l2 = chosen
             state.trial, state.kept = trial, best
             self._train(state, seen, seed, validation)
-        return state.keep_better()
+        state = state.keep_better()
+        if validation and self.settings.finds_discount:
+            state.discount = fitting_discount(state.result(), seen, validation)
+        return state
 
     def _next_trial(self, state: TrainingState) -> tuple[int, float] | None:
         """Return a window and a penalty to try from the start again, after a trial is watched."""
@@ -102,6 +107,12 @@ class Course:
         best, stronger = state.better(), tried - len(windows)
         rises = stronger == 0 or best is state
         return (best.window, penalties[stronger]) if rises and stronger < len(penalties) else None
+
+    def _result(self, state: TrainingState) -> Trained:
+        trained = state.trained()
+        if not state.discount:
+            return trained
+        return replace(trained, sides=discounted(trained.sides, self.graph, state.discount))
 
     def _train(
         self, state: TrainingState, seen: Graph, seed: int, validation: Validation | None = None

@@ -34,6 +34,11 @@ class TrainSettings(Settings):
         description="values of output_l2 to try as well, one after the other, as long as the AUC "
         "on held-out edges rises; the best of all is taken",
     )
+    degree_discount: float | None = Field(
+        None,
+        description="what the score of a pair loses for an end with one edge (with k edges, a k-th "
+        "of it); by default what held-out edges ask for",
+    )
     anchor_only: bool = Field(
         False, description="update the node vectors of sources only, as the paper does"
     )
@@ -65,6 +70,11 @@ class TrainSettings(Settings):
     )
     checkpoint_every: int = Field(200, ge=1, description="steps between two checkpoints")
     device: str = Field("auto", description="where to train: auto, cpu, cuda, cuda:1, ...")
+
+    @property
+    def finds_discount(self) -> bool:
+        """Whether held-out edges decide about `degree_discount`."""
+        return self.degree_discount is None and self.selection == "held-out"
 
     def shared_by(self, members: int) -> TrainSettings:
         """Return the settings of one of several members, which share the steps."""

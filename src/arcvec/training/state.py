@@ -54,6 +54,7 @@ class Trained:
         auc: the best on held-out edges; None where none were.
         window: of the walks.
         output_l2: what the vectors were penalised with.
+        discount: of low degrees, which `sides` have in columns of their own.
     """
 
     sides: Sides
@@ -61,6 +62,7 @@ class Trained:
     auc: float | None
     window: int
     output_l2: float
+    discount: float
     history: History
 
 
@@ -75,6 +77,7 @@ class TrainingState:
 
     Attributes:
         window, output_l2: of the walks, and what the vectors are penalised with, in this trial.
+        discount: of low degrees, chosen at the end of the first part.
         trial: how many of these were tried before.
         kept: the best state of the trials before, if there were any.
         done: the members of an ensemble that were trained before this one.
@@ -109,6 +112,7 @@ class TrainingState:
         self.history = History()
         self.window = window
         self.output_l2 = settings.output_l2
+        self.discount = settings.degree_discount or 0.0
         self.trial = 0
         self.kept: TrainingState | None = None
         self.done: list[Trained] = []
@@ -191,7 +195,13 @@ class TrainingState:
     def trained(self) -> Trained:
         """Return what is kept of the training."""
         return Trained(
-            self.result(), self.step, self.best_auc, self.window, self.output_l2, self.history
+            sides=self.result(),
+            steps=self.step,
+            auc=self.best_auc,
+            window=self.window,
+            output_l2=self.output_l2,
+            discount=self.discount,
+            history=self.history,
         )
 
     def save(self, path: Path) -> None:
@@ -211,6 +221,7 @@ class TrainingState:
             "best_step": self.best_step,
             "window": self.window,
             "output_l2": self.output_l2,
+            "discount": self.discount,
             "trial": self.trial,
             "kept": None if self.kept is None else self.kept._progress(),
             "history": asdict(self.history),
@@ -248,7 +259,7 @@ class TrainingState:
         self.history = History(**progress["history"])
         self.watched_until, self.end = progress["watched_until"], progress["end"]
         self.window, self.output_l2 = progress["window"], progress["output_l2"]
-        self.trial = progress["trial"]
+        self.discount, self.trial = progress["discount"], progress["trial"]
         self.best_step = progress["best_step"]
         self.done = [
             Trained(
@@ -281,6 +292,7 @@ def _numbers_of(member: Trained) -> dict[str, Any]:
         "auc": member.auc,
         "window": member.window,
         "output_l2": member.output_l2,
+        "discount": member.discount,
     }
 
 

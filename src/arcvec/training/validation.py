@@ -37,14 +37,19 @@ class Validation:
     directed: bool
 
     def auc(self, sides: Sides) -> float:
-        """Return the ROC-AUC of the scores; of the sum of both directions, if undirected."""
+        """Return the ROC-AUC of the scores."""
         from sklearn.metrics import roc_auc_score
 
+        return float(roc_auc_score(self.is_edge, self.scores(sides)))
+
+    def scores(self, sides: Sides) -> NDArray[np.float32]:
+        """Return the score of every pair: the mean of both directions, if undirected."""
         tails, heads = torch.from_numpy(self.pairs.astype(np.int64)).to(sides.source.device).T
         scores = sides.pair_scores(tails, heads)
         if not self.directed:
-            scores = scores + sides.pair_scores(heads, tails)
-        return float(roc_auc_score(self.is_edge, scores.cpu().numpy()))
+            scores = (scores + sides.pair_scores(heads, tails)) / 2
+        found: NDArray[np.float32] = scores.cpu().numpy()
+        return found
 
 
 def choose_validation(

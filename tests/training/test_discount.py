@@ -1,0 +1,106 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+
+from arcvec.graph.graph import Graph
+from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.model.settings import ModelSettings
+from arcvec.model.sides import Sides
+from arcvec.sampling.settings import WalkSettings
+from arcvec.settings import merge_settings
+from arcvec.training.discount import discounted, fitting_discount
+from arcvec.training.settings import TrainSettings
+from arcvec.training.validation import Validation
+
+
+@pytest.fixture(params=[True, False], ids=["directed", "undirected"])
+def graph(request):
+    sources, targets = np.random.default_rng(0).integers(50, size=(2, 200))
+    targets = np.where(sources == targets, (targets + 1) % 50, targets)
+    nodes = [str(i) for i in range(60)]  # the last ones have no edges
+    return Graph.from_edges(sources, targets, nodes=nodes, directed=request.param)
+
+
+@pytest.fixture(params=[None, [2.0, -1.0, 0.5]], ids=["two vectors", "one vector"])
+def sides(request):
+    source, target = torch.randn(2, 60, 3, generator=torch.Generator().manual_seed(0))
+    if request.param is None:
+        return Sides(source, target)
+    return Sides(target, target, scale=torch.tensor(request.param))
+
+
+def all_scores(sides):
+    return (sides.scaled_source @ sides.target.T).double().numpy()
+
+
+def edges_per_node(graph):
+    ends = np.concatenate(graph.edges())
+    return np.bincount(ends, minlength=60)
+
+
+@pytest.mark.parametrize("discount", [0.0, 3.0, -1.5])
+def test_every_end_takes_its_part_off_the_score(graph, sides, discount):
+    part = discount / np.maximum(edges_per_node(graph), 1)
+    expected = all_scores(sides) - part[:, None] - part[None, :]
+    np.testing.assert_allclose(all_scores(discounted(sides, graph, discount)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("planted", [-1.0, 0.0, 2.0])
+@pytest.mark.parametrize("size", [0.5, 1.0, 3.0])
+def test_the_discount_that_held_out_pairs_ask_for_is_found(graph, sides, planted, size):
+    """Whatever the size of the scores: pairs are edges with the probability of one size."""
+    sources, targets = np.divmod(np.arange(3600).repeat(20), 60)
+    odds = all_scores(discounted(sides, graph, planted))[sources, targets]
+    is_edge = np.random.default_rng(1).random(len(odds)) < 1 / (1 + np.exp(-odds))
+    pairs = np.stack([sources, targets], axis=1).astype(np.int32)
+    scaled = replace(sides, source=size * sides.source)
+    validation = Validation(pairs, is_edge, directed=True)
+    assert fitting_discount(scaled, graph, validation) == pytest.approx(planted, abs=0.1)
+
+
+@pytest.mark.parametrize("members", [1, 2])
+@pytest.mark.parametrize("kind", ["asymmetric", "tied", "symmetric"])
+def test_a_fit_has_its_dim_with_a_discount_too(graph, kind, members):
+    """Discounts far above all scores: then they alone decide, whatever dim leaves of the rest."""
+
+    def fit(**training):
+        return EdgeProjection(
+            dim=8,
+            members=members,
+            walks=WalkSettings(window=5),
+            model=ModelSettings(kind=kind),
+            training=TrainSettings(steps=8 * members, batch_pairs=200, stronger_l2=(), **training),
+        ).fit(graph)
+
+    fitted = fit(degree_discount=1000.0)
+    assert fitted.dim == 8
+    assert fitted.settings["degree_discount"] == 1000.0
+    part = 1000.0 / np.maximum(edges_per_node(graph), 1)
+    scores = fitted.score_all_targets(np.arange(60))
+    plain = fit(degree_discount=0.0).score_all_targets(np.arange(60))
+    np.testing.assert_allclose(scores, -part[:, None] - part, atol=3 * np.abs(plain).max())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"training": {"validation_fraction": 0.0, "validation_edges": 0}},
+        {"training": {"selection": "train", "settle": 0.0}},
+        {"model": {"unit_norm": True, "kind": "asymmetric"}},
+    ],
+    ids=["nothing held out", "selected on train", "unit norm"],
+)
+def test_where_nothing_can_ask_for_it_there_is_none(graph, settings):
+    quick = {"dim": 8, "training": {"steps": 4, "batch_pairs": 200}}
+    fitted = merge_settings(EdgeProjection, quick, settings).fit(graph)
+    assert fitted.settings["degree_discount"] == 0
+
+
+def test_unit_vectors_have_no_room_for_it():
+    with pytest.raises(ValidationError, match=r"no room for training\.degree_discount"):
+        EdgeProjection(
+            model=ModelSettings(unit_norm=True), training=TrainSettings(degree_discount=1.0)
+        )
