@@ -14,6 +14,7 @@ from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.training.checkpoint import load_checkpoint
 from arcvec.training.loop import Hooks, Interrupted, learning_rate, train
 from arcvec.training.settings import TrainSettings
+from arcvec.training.state import History
 from arcvec.training.validation import hold_out
 
 VARIANTS = {
@@ -226,6 +227,21 @@ def test_the_best_trial_is_taken(graph, windows, stronger):
     best = [max(by_window), *by_penalty]
     assert all(a < b for a, b in pairwise(best[:-1]))
     assert len(by_penalty) == len(stronger) or best[-1] <= best[-2]
+
+
+@pytest.mark.parametrize(
+    ("step", "auc", "ends"), [(10, 0.7, False), (15, 0.7, False), (20, 0.7, True), (20, 0.8, False)]
+)
+def test_a_trial_behind_the_best_one_ends_half_way(graph, step, auc, ends):
+    training = TrainSettings(steps=80, settle=0.5, evaluate_every=5)
+    state, state.kept = begin(graph, training), begin(graph, training)
+    assert state.end == 40
+    aucs = [0.6, 0.75, 0.71, 0.73, 0.9]
+    state.kept.history = History(step=[5, 10, 15, 20, 25], validation_auc=aucs)
+    state.step, state.best_step, state.best_auc = step, step, auc
+    assert state.finished == ends
+    state.settle()
+    assert not state.finished
 
 
 def test_without_held_out_edges_the_first_window_is_taken(graph):

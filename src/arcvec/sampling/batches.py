@@ -23,6 +23,9 @@ from arcvec.sampling.settings import NegativeSettings, WalkSettings
 
 Positions = NDArray[np.int64]
 
+# To look up whether an edge goes both ways takes longer than the walks' pairs themselves.
+_PAIRS_PER_REVERSED = 4
+
 
 class Place(NamedTuple):
     """Where a batch stands in the stream; what a checkpoint needs to go on."""
@@ -136,7 +139,7 @@ class BatchStream:
         block_targets = self._sample_nodes(generator, self.settings.block_targets)
         tails, heads = nobody, nobody
         if self.graph.directed and self.settings.reversed_weight > 0:
-            tails, heads = self._reversed_edges(generator, sources.size)
+            tails, heads = self._reversed_edges(generator, -(-sources.size // _PAIRS_PER_REVERSED))
         skipped = edges_in_block(
             self.graph.indptr, self.graph.indices, block_sources, block_targets, self._scratch
         )

@@ -41,6 +41,11 @@ class History:
         self.validation_auc.append(validation_auc)
         self.recent_losses.clear()
 
+    def best_until(self, step: int) -> float:
+        """Return the best AUC of all entries up to a step; 0 where there is none."""
+        aucs = (auc for at, auc in zip(self.step, self.validation_auc, strict=True) if at <= step)
+        return max((auc for auc in aucs if auc is not None), default=0.0)
+
     def as_dict(self) -> dict[str, list[Any]]:
         """Return the entries by column."""
         return {"step": self.step, "loss": self.loss, "validation_auc": self.validation_auc}
@@ -163,9 +168,16 @@ class TrainingState:
 
     @property
     def finished(self) -> bool:
-        """Whether all steps of this part are done, or the AUC has not risen for too long."""
+        """Whether all steps of this part are done, or going on with it promises nothing."""
         tired = self.validations_since_best >= self.settings.patience
-        return self.step >= self.end or (tired and not self.settling)
+        return self.step >= self.end or (not self.settling and (tired or self.is_hopeless))
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether half of a trial is over and the best trial before was better until there."""
+        if self.kept is None or self.best_auc is None or 2 * self.step < self.end:
+            return False
+        return self.best_auc < self.kept.history.best_until(self.step)
 
     def better(self) -> TrainingState:
         """Return the better of this trial and the best before it."""
