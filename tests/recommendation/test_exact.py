@@ -7,7 +7,7 @@ from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.recommendation import exact
 from arcvec.recommendation.candidates import Candidates
-from arcvec.recommendation.exact import recommend, top_k, top_k_blocks
+from arcvec.recommendation.exact import LaidOut, recommend, top_k, top_k_blocks
 
 NUM_NODES = 57
 
@@ -51,13 +51,14 @@ def brute_force(embeddings, ids, k, known, direction, offered=None):
 
 @pytest.mark.parametrize("direction", ["targets", "sources"])
 @pytest.mark.parametrize("k", [1, 10, 80])
-@pytest.mark.parametrize("columns", [7, 1 << 16])
+@pytest.mark.parametrize("columns", [7, 1 << 16, None], ids=["blocks", "one block", "laid out"])
 def test_against_brute_force(monkeypatch, embeddings, known, direction, k, columns):
+    index = LaidOut.of(embeddings) if columns is None else None
     monkeypatch.setattr(exact, "COLUMNS", columns)
     monkeypatch.setattr(exact, "ROWS", 10)
     ids = np.array([5, 0, 56, 5, *range(10, 30)])
     for exclude in (None, known):
-        found, scores = top_k(embeddings, ids, k, exclude=exclude, direction=direction)
+        found, scores = top_k(embeddings, ids, k, exclude=exclude, direction=direction, index=index)
         assert found.dtype == np.int32
         assert scores.dtype == np.float32
         expected = brute_force(embeddings, ids, k, exclude, direction)
@@ -86,9 +87,11 @@ def test_filtered_against_brute_force(monkeypatch, embeddings, known, direction,
         if "without" in names:
             offered = np.setdiff1d(offered, without)
         chosen = {name: filters[name] for name in names}
-        found, _ = top_k(embeddings, ids, 6, exclude=known, direction=direction, **chosen)
         expected = brute_force(embeddings, ids, 6, known, direction, offered)
-        np.testing.assert_array_equal(found, expected)
+        chosen |= {"exclude": known, "direction": direction}
+        for index in (None, LaidOut.of(embeddings)):
+            found, _ = top_k(embeddings, ids, 6, index=index, **chosen)
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_nothing_may_be_recommended(embeddings):

@@ -58,17 +58,24 @@ def _score_four(queries, first, tiles, tile, scores):
 
 
 @njit(cache=True)
+def _count_above(scores, threshold):
+    """Count scores above a threshold."""
+    above = np.int32(0)
+    for j in range(scores.size):
+        above += np.int32(scores[j] > threshold)
+    return above
+
+
+@njit(cache=True)
 def _select(
     scores, candidates, start, stop, node, known_indptr, known_indices, heap_scores, heap_ids, row
 ):
     """Feed the scores of candidates start .. stop - 1 to the heap in a row."""
     for chunk in range(0, stop - start, _CHUNK):
         end = min(chunk + _CHUNK, stop - start)
-        # Nearly every chunk has nothing to offer, and counting takes eight scores at a time.
-        threshold, better = heap_scores[row, 0], np.int32(0)
-        for j in range(chunk, end):
-            better += np.int32(scores[j] > threshold)
-        if better == 0:
+        # Nearly every chunk has nothing to offer. Of a chunk that begins at 0 the compiler counts
+        # eight scores at a time, of indices from elsewhere one.
+        if _count_above(scores[chunk:end], heap_scores[row, 0]) == 0:
             continue
         for j in range(chunk, end):
             if not scores[j] > heap_scores[row, 0]:

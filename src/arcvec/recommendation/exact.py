@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,25 @@ from arcvec.graph.names import NodeIds
 from arcvec.recommendation.candidates import Candidates, Direction, known_ids, only_ids
 from arcvec.recommendation.search import as_tiles, best_first, empty_heaps, padded_vectors
 
-if TYPE_CHECKING:
-    from arcvec.recommendation.approximate import VectorIndex
-
 ROWS = 4096
 """Nodes answered at once."""
 
 COLUMNS = 1 << 16
 """Candidates laid out at once: 4 MB with 16 coordinates."""
+
+
+class Finder(Protocol):
+    """Another way to the best edges than to lay out and score all candidates."""
+
+    def best_of(
+        self,
+        embeddings: EdgeEmbeddings,
+        ids: NodeIds,
+        k: int,
+        candidates: Candidates,
+        direction: Direction,
+    ) -> tuple[NDArray[np.int32], Scores]:
+        """Return the answers of `top_k` for a few nodes at once."""
 
 
 def recommend(
@@ -33,7 +45,7 @@ def recommend(
     only: Iterable[object] | None = None,
     without: Iterable[object] | None = None,
     direction: Direction = "targets",
-    index: VectorIndex | None = None,
+    index: Finder | None = None,
 ) -> tuple[NDArray[np.object_], Scores]:
     """Return the names and scores of the k best new edges of each node, best first.
 
@@ -49,7 +61,8 @@ def recommend(
         only: names of the nodes that may be recommended; all by default.
         without: names of nodes that may not. Names that no node has are passed over in both lists,
             and their number is logged.
-        index: of `open_index`, to answer many times faster and nearly always right.
+        index: of `open_index`, to answer many times faster and nearly always right; or `LaidOut`,
+            to answer many times about few nodes, exactly.
 
     Returns:
         (q, k) names and (q, k) float32 scores; "" and -inf where there are fewer candidates.
@@ -80,7 +93,7 @@ def top_k(
     only: NodeIds | None = None,
     without: NodeIds | None = None,
     direction: Direction = "targets",
-    index: VectorIndex | None = None,
+    index: Finder | None = None,
 ) -> tuple[NDArray[np.int32], Scores]:
     """Return the ids and scores of the k best new edges of each node, best first.
 
@@ -117,7 +130,7 @@ def top_k_blocks(
     ids: NodeIds | None = None,
     candidates: Candidates | None = None,
     direction: Direction = "targets",
-    index: VectorIndex | None = None,
+    index: Finder | None = None,
 ) -> Iterator[tuple[NodeIds, NDArray[np.int32], Scores]]:
     """Return an iterator over the answers of `top_k`, block by block, in bounded memory.
 
@@ -137,19 +150,78 @@ def top_k_blocks(
     return ((block, *find(embeddings, block, k, chosen, direction)) for block in blocks)
 
 
+@dataclass(frozen=True, eq=False)
+class LaidOut:
+    """All nodes laid out for the kernel once and for all, for many small searches.
+
+    To lay out a hundred thousand nodes takes longer than to search them for a dozen.
+
+    Attributes:
+        tiles: the vectors of all nodes as the kernel reads them, by direction.
+    """
+
+    tiles: Mapping[Direction, Scores]
+
+    @classmethod
+    def of(cls, embeddings: EdgeEmbeddings) -> LaidOut:
+        """Lay out the nodes of a result."""
+        from arcvec.kernels.topk import TILE
+
+        directions: tuple[Direction, ...] = ("targets", "sources")
+        return cls(
+            {
+                direction: as_tiles(embeddings.vectors(_offered_side(direction)), TILE)
+                for direction in directions
+            }
+        )
+
+    def best_of(
+        self,
+        embeddings: EdgeEmbeddings,
+        ids: NodeIds,
+        k: int,
+        candidates: Candidates,
+        direction: Direction,
+    ) -> tuple[NDArray[np.int32], Scores]:
+        """Return what the function `best_of` does."""
+        if candidates.ids.size < len(embeddings.nodes):
+            return best_of(embeddings, ids, k, candidates, direction)
+        laid_out = [(candidates.ids, self.tiles[direction])]
+        return _best_among(laid_out, embeddings, ids, k, candidates, direction)
+
+
 def best_of(
     embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates, direction: Direction
 ) -> tuple[NDArray[np.int32], Scores]:
     """Return the answers of `top_k` for a few nodes at once."""
-    from arcvec.kernels.topk import TILE, keep_best
+    from arcvec.kernels.topk import TILE
+
+    starts = range(0, candidates.ids.size, COLUMNS)
+    blocks = (candidates.ids[start : start + COLUMNS] for start in starts)
+    side = _offered_side(direction)
+    laid_out = ((some, as_tiles(embeddings.vectors(side, some), TILE)) for some in blocks)
+    return _best_among(laid_out, embeddings, ids, k, candidates, direction)
+
+
+def _best_among(
+    laid_out: Iterable[tuple[NDArray[np.int32], Scores]],
+    embeddings: EdgeEmbeddings,
+    ids: NodeIds,
+    k: int,
+    candidates: Candidates,
+    direction: Direction,
+) -> tuple[NDArray[np.int32], Scores]:
+    """Return the best of the candidates, which come in ascending order of ids, in tiles."""
+    from arcvec.kernels.topk import keep_best
 
     mine: Side = "source" if direction == "targets" else "target"
-    other: Side = "target" if direction == "targets" else "source"
     known = candidates.known
     best, scores = empty_heaps(len(ids), min(k, candidates.ids.size))
     queries = padded_vectors(embeddings.vectors(mine, ids))
-    for start in range(0, candidates.ids.size, COLUMNS):
-        some = candidates.ids[start : start + COLUMNS]
-        tiles = as_tiles(embeddings.vectors(other, some), TILE)
+    for some, tiles in laid_out:
         keep_best(queries, ids, tiles, some, known.indptr, known.indices, scores, best)
     return best_first(best, scores, k)
+
+
+def _offered_side(direction: Direction) -> Side:
+    return "target" if direction == "targets" else "source"

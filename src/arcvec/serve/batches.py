@@ -127,7 +127,12 @@ class Batches:
         ids = np.array([asked.node for asked in batch])
         widest = min(max(asked.k for asked in batch), len(served.embeddings.nodes))
         best, scores = top_k(
-            served.products, ids, widest, exclude=served.known, direction=direction
+            served.products,
+            ids,
+            widest,
+            exclude=served.known,
+            direction=direction,
+            index=served.laid_out,
         )
         asked_names = served.embeddings.nodes.at(ids)
         names = served.embeddings.nodes.at(best)

@@ -16,6 +16,7 @@ from arcvec.embeddings import EdgeEmbeddings, Scores, Side
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.plot.plane import graph_over
+from arcvec.recommendation.exact import LaidOut
 from arcvec.serve.completion import Completion
 
 logger = logging.getLogger(__name__)
@@ -49,12 +50,14 @@ class Served:
     Attributes:
         embeddings: the result as it is stored.
         products: the same scores, as plain inner products of float32 vectors in memory.
+        laid_out: the same vectors, to be searched.
         known: the known edges over the nodes of the result; without any edge if no graph was given.
         has_graph: whether one was.
     """
 
     embeddings: EdgeEmbeddings
     products: Products
+    laid_out: LaidOut
     known: Graph
     has_graph: bool
     completion: Completion
@@ -70,7 +73,14 @@ class Served:
         degrees = known.out_degrees + known.transposed.out_degrees
         if len(nodes):
             nodes.ids(nodes[:1])  # fills the index of names
-        return cls(embeddings, products, known, graph is not None, Completion(nodes, degrees))
+        return cls(
+            embeddings,
+            products,
+            LaidOut.of(products),
+            known,
+            graph is not None,
+            Completion(nodes, degrees),
+        )
 
     def facts(self, node: int) -> dict[str, str | int | None]:
         """Return the name of a node and its degrees among the known edges; None without a graph."""
