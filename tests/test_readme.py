@@ -74,7 +74,7 @@ def test_commands_of_the_readme(folder):
     assert [command.split()[0] for command in commands] == [
         *("demo", "ingest", "split", "fit", "evaluate", "score", "recommend"),
         *("index", "calibrate", "add", "explain", "export", "plot"),
-        *("report", "explore", "serve", "experiment"),
+        *("report", "explore", "serve", "experiment", "doctor"),
     ]
     for command in (text for text in commands if text.split()[0] not in ELSEWHERE):
         done = subprocess.run(

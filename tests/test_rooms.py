@@ -26,7 +26,7 @@ ROOMS = (
     ("serve",),
     ("explore",),
     ("console",),
-    ("demo",),
+    ("demo", "doctor"),
     ("cli",),
     ("__main__",),
 )

@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 from arcvec import __version__
 from arcvec.cli.add import add
 from arcvec.cli.calibrate import calibrate
+from arcvec.cli.doctor import doctor
 from arcvec.cli.errors import describe_error, describe_usage_error, fail
 from arcvec.cli.experiment import experiment
 from arcvec.cli.explain import explain
@@ -55,7 +56,7 @@ def demo(*, out: Out = Path("arcvec-demo"), seed: int = 0) -> None:
 COMMANDS = (
     *(ingest, split, fit, add),
     *(evaluate, calibrate, score, recommend, index, explain),
-    *(export, plot, report, explore, serve, experiment),
+    *(export, plot, report, explore, serve, experiment, doctor),
 )
 for command in COMMANDS:
     app.command(command)

@@ -111,6 +111,13 @@ def choose_device(name: str) -> str:
     return name
 
 
+def describe_torch() -> str:
+    """Return what trainings run on by default: threads and device."""
+    device = choose_device("auto")
+    name = torch.cuda.get_device_name() if device == "cuda" else device
+    return f"{torch.get_num_threads()} threads, device {name}"
+
+
 def _pairs_per_node(graph: Graph) -> NDArray[np.float64]:
     """Return how often a node occurs among all edges and as many random pairs."""
     degrees: NDArray[np.float64] = (graph.out_degrees + graph.in_degrees).astype(np.float64)

@@ -1,0 +1,60 @@
+import json
+
+import numba
+import numpy as np
+import pytest
+
+from arcvec import __version__
+from arcvec.cli import main
+from arcvec.doctor import diagnose
+from arcvec.embeddings import EdgeEmbeddings
+from arcvec.kernels import topk, walks
+from arcvec.methods.edge_projection import EdgeProjection
+
+
+def test_this_installation_is_healthy(capsys):
+    main(["doctor", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["healthy"]
+    assert told["facts"]["arcvec"] == __version__
+    assert f"numba {numba.__version__}" in told["facts"]["packages"]
+    assert f"{numba.get_num_threads()} threads" in told["facts"]["numba"]
+    assert [check["problem"] for check in told["checks"]] == [""] * 4
+
+
+def stuck_walks(indptr, indices, cumulative, starts, length, seed, first):
+    return np.repeat(starts[:, None], length, axis=1)
+
+
+def no_top_k(*arguments):
+    """Leave the heaps empty."""
+
+
+def nothing_learned(self, graph):
+    vectors = np.zeros((graph.num_nodes, 2), dtype=np.float32)
+    return EdgeEmbeddings(vectors, vectors, graph.nodes)
+
+
+def lost(self, path):
+    raise OSError("disk full")
+
+
+BROKEN = {
+    "compiled walks": (walks, "first_order_walks", stuck_walks, "which is no edge"),
+    "compiled top-k": (topk, "keep_best", no_top_k, "the best of node 0 are"),
+    "training": (EdgeProjection, "fit", nothing_learned, "AUC of 0.500"),
+    "files": (EdgeEmbeddings, "save", lost, "OSError: disk full"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_is_told(monkeypatch, capsys, name):
+    place, attribute, broken, message = BROKEN[name]
+    monkeypatch.setattr(place, attribute, broken)
+    problems = {check.name: check.problem for check in diagnose().checks}
+    assert message in problems.pop(name)
+    assert set(problems.values()) == {""}
+    with pytest.raises(SystemExit) as exit_:
+        main(["doctor"])
+    assert exit_.value.code == 1
+    assert "failed" in capsys.readouterr().out
