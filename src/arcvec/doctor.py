@@ -82,9 +82,8 @@ def _run(name: str, check: Callable[[], None]) -> Check:
 
 
 def _facts() -> dict[str, str]:
+    import numba
     from llvmlite import binding as llvm
-    from numba import get_num_threads
-    from numba.np.ufunc.parallel import threading_layer
 
     from arcvec.methods.training_plan import describe_torch
 
@@ -100,7 +99,7 @@ def _facts() -> dict[str, str]:
         "packages": " ".join(f"{name} {_version(name)}" for name in _PACKAGES),
         "optional": " ".join(f"{name} {_version(name)}" for name in _OPTIONAL),
         "torch": describe_torch(),
-        "numba": f"{get_num_threads()} threads, {threading_layer()}",
+        "numba": f"{numba.get_num_threads()} threads, {numba.threading_layer()}",  # type: ignore[attr-defined]
         "compiled code": _cache_folder(),
     }
 
