@@ -47,6 +47,16 @@ BROKEN = {
 }
 
 
+def test_facts_that_cannot_be_had_say_why(monkeypatch):
+    def no_threads():
+        raise ValueError("no threading layer could be loaded")
+
+    monkeypatch.setattr(numba, "threading_layer", no_threads)
+    facts = diagnose().facts
+    assert facts["numba"] == "unknown: ValueError: no threading layer could be loaded"
+    assert facts["arcvec"] == __version__
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_is_broken_is_told(monkeypatch, capsys, name):
     place, attribute, broken, message = BROKEN[name]

@@ -82,26 +82,52 @@ def _run(name: str, check: Callable[[], None]) -> Check:
 
 
 def _facts() -> dict[str, str]:
-    import numba
-    from llvmlite import binding as llvm
-
-    from arcvec.methods.training_plan import describe_torch
-
-    features = llvm.get_host_cpu_features()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "arcvec": __version__,
         "python": f"{platform.python_version()} ({sys.executable})",
         "system": platform.platform(),
-        "processor": f"{llvm.get_host_cpu_name()}, {cores} cores to use",
-        "SIMD": " ".join(name for name in _SIMD if features.get(name)) or "none of note",
+        "processor": _told(lambda: f"{_llvm().get_host_cpu_name()}, {cores} cores to use"),
+        "SIMD": _told(_simd),
         "memory": _memory(),
         "packages": " ".join(f"{name} {_version(name)}" for name in _PACKAGES),
         "optional": " ".join(f"{name} {_version(name)}" for name in _OPTIONAL),
-        "torch": describe_torch(),
-        "numba": f"{numba.get_num_threads()} threads, {numba.threading_layer()}",  # type: ignore[attr-defined]
-        "compiled code": _cache_folder(),
+        "torch": _told(_torch),
+        "numba": _told(_numba),
+        "compiled code": _told(_cache_folder),
     }
+
+
+def _told(fact: Callable[[], str]) -> str:
+    """Return a fact that a broken installation may fail to give: then, how it fails."""
+    try:
+        return fact()
+    except Exception as error:
+        return f"unknown: {type(error).__name__}: {error}"
+
+
+def _llvm() -> Any:
+    from llvmlite import binding
+
+    return binding
+
+
+def _simd() -> str:
+    features = _llvm().get_host_cpu_features()
+    return " ".join(name for name in _SIMD if features.get(name)) or "none of note"
+
+
+def _torch() -> str:
+    from arcvec.methods.training_plan import describe_torch
+
+    return describe_torch()
+
+
+def _numba() -> str:
+    import numba
+
+    layer = numba.threading_layer()  # type: ignore[attr-defined]
+    return f"{numba.get_num_threads()} threads, {layer}"
 
 
 def _version(package: str) -> str:
