@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,25 +15,14 @@ from arcvec.graph.names import NodeIds
 from arcvec.recommendation.candidates import Candidates, Direction, known_ids, only_ids
 from arcvec.recommendation.search import as_tiles, best_first, empty_heaps, padded_vectors
 
+if TYPE_CHECKING:
+    from arcvec.recommendation.approximate import VectorIndex
+
 ROWS = 4096
 """Nodes answered at once."""
 
 COLUMNS = 1 << 16
 """Candidates laid out at once: 4 MB with 16 coordinates."""
-
-
-class Finder(Protocol):
-    """Another way to the best edges than to lay out and score all candidates."""
-
-    def best_of(
-        self,
-        embeddings: EdgeEmbeddings,
-        ids: NodeIds,
-        k: int,
-        candidates: Candidates,
-        direction: Direction,
-    ) -> tuple[NDArray[np.int32], Scores]:
-        """Return the answers of `top_k` for a few nodes at once."""
 
 
 def recommend(
@@ -45,7 +34,7 @@ def recommend(
     only: Iterable[object] | None = None,
     without: Iterable[object] | None = None,
     direction: Direction = "targets",
-    index: Finder | None = None,
+    index: VectorIndex | LaidOut | None = None,
 ) -> tuple[NDArray[np.object_], Scores]:
     """Return the names and scores of the k best new edges of each node, best first.
 
@@ -93,7 +82,7 @@ def top_k(
     only: NodeIds | None = None,
     without: NodeIds | None = None,
     direction: Direction = "targets",
-    index: Finder | None = None,
+    index: VectorIndex | LaidOut | None = None,
 ) -> tuple[NDArray[np.int32], Scores]:
     """Return the ids and scores of the k best new edges of each node, best first.
 
@@ -130,7 +119,7 @@ def top_k_blocks(
     ids: NodeIds | None = None,
     candidates: Candidates | None = None,
     direction: Direction = "targets",
-    index: Finder | None = None,
+    index: VectorIndex | LaidOut | None = None,
 ) -> Iterator[tuple[NodeIds, NDArray[np.int32], Scores]]:
     """Return an iterator over the answers of `top_k`, block by block, in bounded memory.
 
