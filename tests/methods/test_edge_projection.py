@@ -165,6 +165,8 @@ def test_projections_must_share_dim():
         MixedProjections(dim=12, projections=4)
     with pytest.raises(ValidationError, match="asymmetric"):
         MixedProjections(model=ModelSettings(kind="symmetric"))
+    with pytest.raises(ValidationError, match=r"no room for training\.degree_discount"):
+        MixedProjections(training=TrainSettings(degree_discount=1.0))
 
 
 @pytest.mark.parametrize("directed", [True, False], ids=["two vectors", "one vector"])

@@ -197,6 +197,10 @@ class MixedProjections(TrainedMethod):
     def _projections_share_dim(self) -> MixedProjections:
         if self.model.kind in ("symmetric", "tied"):
             raise ValueError('several projections need model.kind "asymmetric"')
+        if self.training.degree_discount:
+            raise ValueError(
+                "several projections leave no room for training.degree_discount; set that to 0"
+            )
         if self.dim % (2 * self.projections):
             raise ValueError(
                 f"expected dim to be a multiple of {2 * self.projections}, two numbers for each of "

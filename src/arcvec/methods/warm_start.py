@@ -76,7 +76,8 @@ class WarmStart:
 
         Edges held out now would mostly be edges that the earlier vectors were trained on: an AUC on
         them would praise what is known by heart. So nothing is held out, and where the L2 penalty
-        would be chosen by such an AUC, that of the earlier training stays.
+        would be chosen by such an AUC, that of the earlier training stays. A discount of low
+        degrees that the earlier training found is in its vectors.
         """
         chosen = self.earlier.settings.get("output_l2") if settings.stronger_l2 else None
         return settings.model_copy(
@@ -86,7 +87,7 @@ class WarmStart:
                 "selection": "held-out",
                 "validation_fraction": 0.0,
                 "stronger_l2": (),
-                "degree_discount": 0.0,
+                "degree_discount": settings.degree_discount or 0.0,
                 "output_l2": settings.output_l2 if chosen is None else chosen,
             }
         )
