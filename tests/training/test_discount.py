@@ -1,4 +1,3 @@
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,14 +50,22 @@ def test_every_end_takes_its_part_off_the_score(graph, sides, discount):
 @pytest.mark.parametrize("planted", [-1.0, 0.0, 2.0])
 @pytest.mark.parametrize("size", [0.5, 1.0, 3.0])
 def test_the_discount_that_held_out_pairs_ask_for_is_found(graph, sides, planted, size):
-    """Whatever the size of the scores: pairs are edges with the probability of one size."""
+    """Scores may be larger than log-odds: then the discount is by as much."""
     sources, targets = np.divmod(np.arange(3600).repeat(20), 60)
     odds = all_scores(discounted(sides, graph, planted))[sources, targets]
     is_edge = np.random.default_rng(1).random(len(odds)) < 1 / (1 + np.exp(-odds))
     pairs = np.stack([sources, targets], axis=1).astype(np.int32)
-    scaled = replace(sides, source=size * sides.source)
+    scores = size * all_scores(sides)[sources, targets]
     validation = Validation(pairs, is_edge, directed=True)
-    assert fitting_discount(scaled, graph, validation) == pytest.approx(planted, abs=0.1)
+    fitted = fitting_discount(scores, graph, validation)
+    assert fitted == pytest.approx(size * planted, abs=0.1 * size)
+
+
+def test_scores_that_do_not_speak_for_edges_ask_for_nothing(graph):
+    pairs = np.stack(np.divmod(np.arange(3600), 60), axis=1).astype(np.int32)
+    is_edge = np.random.default_rng(2).random(3600) < 0.5
+    validation = Validation(pairs, is_edge, directed=True)
+    assert fitting_discount(-1.0 * is_edge, graph, validation) == 0
 
 
 @pytest.mark.parametrize("members", [1, 2])

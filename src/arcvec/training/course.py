@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+import torch
+
 from arcvec.graph.graph import Graph
 from arcvec.model.objective import Objective
 from arcvec.sampling.batches import BatchStream
@@ -36,9 +38,10 @@ class Plan(Protocol):
 class Course:
     """Trains the members one after the other; a checkpoint holds where it stands.
 
-    Every member is watched on edges held out for it, then settles on all edges. The first one
-    decides for all about the window of the walks and the L2 penalty, by trials; about the discount
-    of low degrees, every member decides for itself.
+    Every member is watched on the same held-out edges, then settles on all edges. The first one
+    decides for all about the window of the walks and the L2 penalty, by trials. The discount of low
+    degrees is what the mean of all members' scores asks for: single ones are less sure of nodes
+    with many edges, and would ask for more.
 
     Args:
         seeds: one for each member.
@@ -57,6 +60,7 @@ class Course:
         self.settings = settings
         self.seeds = seeds
         self.hooks = hooks or Hooks()
+        self.seen, self.validation = choose_validation(graph, settings, seeds[0])
 
     def run(self) -> list[Trained]:
         """Return what was learned, member by member."""
@@ -72,28 +76,27 @@ class Course:
                     state.settle()
             if state.settling:
                 self._train(state, self.graph, seed)
-            done.append(self._result(state))
+            done.append(state.trained())
             state = None
-        return done
+        return self._discounted(done)
 
     def _watch(self, seed: int, done: list[Trained], state: TrainingState | None) -> TrainingState:
         """Return the best trial, trained to the end of the part that is watched."""
-        seen, validation = choose_validation(self.graph, self.settings, seed)
         if state is None:
-            state = self.plan.state(seen, seed)
+            state = self.plan.state(self.seen, seed)
             state.done = done
             if done:
                 state.window, state.output_l2 = done[0].window, done[0].output_l2
-        self._train(state, seen, seed, validation)
+        self._train(state, self.seen, seed, self.validation)
         while not done and (chosen := self._next_trial(state)) is not None:
             best, trial = state.keep_better(), state.trial + 1
-            state = self.plan.state(seen, seed)
+            state = self.plan.state(self.seen, seed)
             state.window, state.output_l2 = chosen
             state.trial, state.kept = trial, best
-            self._train(state, seen, seed, validation)
+            self._train(state, self.seen, seed, self.validation)
         state = state.keep_better()
-        if validation and self.settings.finds_discount:
-            state.discount = fitting_discount(state.result(), seen, validation)
+        if self.validation and self.settings.finds_discount:
+            state.watched = self.validation.scores(state.result())
         return state
 
     def _next_trial(self, state: TrainingState) -> tuple[int, float] | None:
@@ -108,11 +111,23 @@ class Course:
         rises = stronger == 0 or best is state
         return (best.window, penalties[stronger]) if rises and stronger < len(penalties) else None
 
-    def _result(self, state: TrainingState) -> Trained:
-        trained = state.trained()
-        if not state.discount:
-            return trained
-        return replace(trained, sides=discounted(trained.sides, self.graph, state.discount))
+    def _discounted(self, members: list[Trained]) -> list[Trained]:
+        """Return the members with the discount of low degrees in their scores."""
+        discount = self.settings.degree_discount or 0.0
+        watched = [member.watched for member in members if member.watched is not None]
+        if watched and self.validation:
+            scores = torch.stack(watched).mean(dim=0)
+            discount = fitting_discount(scores.cpu().numpy(), self.seen, self.validation)
+        if not discount:
+            return members
+        return [
+            replace(
+                member,
+                sides=discounted(member.sides, self.graph, discount),
+                discount=discount,
+            )
+            for member in members
+        ]
 
     def _train(
         self, state: TrainingState, seen: Graph, seed: int, validation: Validation | None = None

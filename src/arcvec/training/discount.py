@@ -42,21 +42,24 @@ def discounted(sides: Sides, graph: Graph, discount: float) -> Sides:
     )
 
 
-def fitting_discount(sides: Sides, seen: Graph, validation: Validation) -> float:
-    """Return the discount that edges ask for which `sides` were not trained on.
+def fitting_discount(scores: NDArray[np.float32], seen: Graph, validation: Validation) -> float:
+    """Return the discount that pairs ask for which nothing was trained on.
 
-    Log-odds of the held-out pairs are fitted as a multiple of the score, less the discount. So a
-    training that is too sure of itself, as one that has not settled is, does not ask for more.
+    Their log-odds are fitted as a multiple of the score less the discount. The multiple is free:
+    scores of pairs that were not trained on are often too large, and so must the discount be.
 
     Args:
-        seen: what they were trained on.
+        scores: of the pairs of `validation`; seen: what they were learned from.
+
+    Returns:
+        0 where higher scores do not speak for edges.
     """
     from sklearn.linear_model import LogisticRegression
 
     few = _shares(seen)[validation.pairs].sum(axis=1)
-    features = np.stack([validation.scores(sides), -few], axis=1)
-    fitted = LogisticRegression().fit(features, validation.is_edge)
-    return float(fitted.coef_[0, 1])
+    fitted = LogisticRegression().fit(np.stack([scores, -few], axis=1), validation.is_edge)
+    multiple, discount = fitted.coef_[0]
+    return float(discount / multiple) if multiple > 0 else 0.0
 
 
 def _shares(graph: Graph) -> NDArray[np.float64]:

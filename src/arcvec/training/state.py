@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -59,6 +60,7 @@ class Trained:
         auc: the best on held-out edges; None where none were.
         window: of the walks.
         output_l2: what the vectors were penalised with.
+        watched: scores of the held-out pairs before the training settled; None where none were.
         discount: of low degrees, which `sides` have in columns of their own.
     """
 
@@ -67,8 +69,15 @@ class Trained:
     auc: float | None
     window: int
     output_l2: float
-    discount: float
     history: History
+    watched: Tensor | None = None
+    discount: float = 0.0
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield the tensors there are, by name."""
+        yield from self.sides.tensors()
+        if self.watched is not None:
+            yield "watched", self.watched
 
 
 class TrainingState:
@@ -82,7 +91,7 @@ class TrainingState:
 
     Attributes:
         window, output_l2: of the walks, and what the vectors are penalised with, in this trial.
-        discount: of low degrees, chosen at the end of the first part.
+        watched: scores of the held-out pairs at the end of the first part.
         trial: how many of these were tried before.
         kept: the best state of the trials before, if there were any.
         done: the members of an ensemble that were trained before this one.
@@ -117,7 +126,7 @@ class TrainingState:
         self.history = History()
         self.window = window
         self.output_l2 = settings.output_l2
-        self.discount = settings.degree_discount or 0.0
+        self.watched: Tensor | None = None
         self.trial = 0
         self.kept: TrainingState | None = None
         self.done: list[Trained] = []
@@ -212,8 +221,8 @@ class TrainingState:
             auc=self.best_auc,
             window=self.window,
             output_l2=self.output_l2,
-            discount=self.discount,
             history=self.history,
+            watched=self.watched,
         )
 
     def save(self, path: Path) -> None:
@@ -233,13 +242,10 @@ class TrainingState:
             "best_step": self.best_step,
             "window": self.window,
             "output_l2": self.output_l2,
-            "discount": self.discount,
             "trial": self.trial,
             "kept": None if self.kept is None else self.kept._progress(),
             "history": asdict(self.history),
-            "done": [
-                {**_numbers_of(member), "history": asdict(member.history)} for member in self.done
-            ],
+            "done": [_numbers_of(member) for member in self.done],
         }
 
     def restore(self, path: Path) -> None:
@@ -262,8 +268,9 @@ class TrainingState:
             self.kept._restore(_take(tensors, "kept."), progress["kept"])
         best = _take(tensors, "best.")
         self.best = Sides(**best) if best else None
+        self.watched = tensors.pop("watched", None)
         for name, tensor in self._tensors().items():
-            if not name.startswith(("best.", "kept.", "done")):
+            if not name.startswith(("best.", "kept.", "done", "watched")):
                 tensor.copy_(tensors[name])
         self.step, self.place = progress["step"], Place(*progress["place"])
         self.last_auc, self.best_auc = progress["last_auc"], progress["best_auc"]
@@ -271,13 +278,10 @@ class TrainingState:
         self.history = History(**progress["history"])
         self.watched_until, self.end = progress["watched_until"], progress["end"]
         self.window, self.output_l2 = progress["window"], progress["output_l2"]
-        self.discount, self.trial = progress["discount"], progress["trial"]
+        self.trial = progress["trial"]
         self.best_step = progress["best_step"]
         self.done = [
-            Trained(
-                Sides(**_take(tensors, f"done{i}.")),
-                **{**numbers, "history": History(**numbers["history"])},
-            )
+            _member(_take(tensors, f"done{i}."), numbers)
             for i, numbers in enumerate(progress["done"])
         ]
 
@@ -291,10 +295,12 @@ class TrainingState:
                 tensors[f"model.{name}.{key}"] = value
         if self.best:
             tensors |= {f"best.{name}": tensor for name, tensor in self.best.tensors()}
+        if self.watched is not None:
+            tensors["watched"] = self.watched
         if self.kept:
             tensors |= {f"kept.{name}": tensor for name, tensor in self.kept._tensors().items()}
         for i, member in enumerate(self.done):
-            tensors |= {f"done{i}.{name}": tensor for name, tensor in member.sides.tensors()}
+            tensors |= {f"done{i}.{name}": tensor for name, tensor in member.tensors()}
         return tensors
 
 
@@ -304,8 +310,13 @@ def _numbers_of(member: Trained) -> dict[str, Any]:
         "auc": member.auc,
         "window": member.window,
         "output_l2": member.output_l2,
-        "discount": member.discount,
+        "history": asdict(member.history),
     }
+
+
+def _member(tensors: dict[str, Tensor], numbers: dict[str, Any]) -> Trained:
+    watched, history = tensors.pop("watched", None), History(**numbers["history"])
+    return Trained(Sides(**tensors), **{**numbers, "history": history}, watched=watched)
 
 
 def _take(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

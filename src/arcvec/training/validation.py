@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from arcvec.graph.components import components
 from arcvec.graph.graph import Graph
@@ -40,16 +41,15 @@ class Validation:
         """Return the ROC-AUC of the scores."""
         from sklearn.metrics import roc_auc_score
 
-        return float(roc_auc_score(self.is_edge, self.scores(sides)))
+        return float(roc_auc_score(self.is_edge, self.scores(sides).cpu().numpy()))
 
-    def scores(self, sides: Sides) -> NDArray[np.float32]:
+    def scores(self, sides: Sides) -> Tensor:
         """Return the score of every pair: the mean of both directions, if undirected."""
         tails, heads = torch.from_numpy(self.pairs.astype(np.int64)).to(sides.source.device).T
         scores = sides.pair_scores(tails, heads)
         if not self.directed:
             scores = (scores + sides.pair_scores(heads, tails)) / 2
-        found: NDArray[np.float32] = scores.cpu().numpy()
-        return found
+        return scores
 
 
 def choose_validation(
