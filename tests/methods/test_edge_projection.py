@@ -171,9 +171,12 @@ def test_projections_must_share_dim():
 
 @pytest.mark.parametrize("directed", [True, False], ids=["two vectors", "one vector"])
 def test_a_score_is_the_mean_of_the_members_scores(directed):
-    """Where dim has room for it: as many numbers as the members have together."""
+    """Where dim has room for it: as many numbers as the members have together.
+
+    Nothing is held out, which members of one result would do alike, and other results otherwise.
+    """
     graph = planted_graph(directed=directed)
-    training = TrainSettings(steps=30, batch_pairs=500, stronger_l2=(), degree_discount=0)
+    training = TrainSettings(steps=30, batch_pairs=500, validation_fraction=0, validation_edges=0)
     shared = {"walks": WalkSettings(window=5), "training": training}
     together = EdgeProjection(dim=12, members=3, member_dim=4, **shared).fit(graph)
     assert together.dim == 12
@@ -185,30 +188,45 @@ def test_a_score_is_the_mean_of_the_members_scores(directed):
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("directed", [True, False], ids=["two vectors", "one"])
 @pytest.mark.parametrize(
-    ("dim", "members", "member_dim"),
-    [(2, 1, 2), (14, 1, 14), (16, 4, 8), (18, 4, 10), (32, 4, 16), (128, 4, 32), (512, 4, 128)],
+    ("length", "members", "vector"),
+    [(4, 1, 4), (30, 1, 30), (32, 4, 16), (38, 4, 19), (64, 4, 32), (256, 4, 64)],
 )
-def test_how_many_members_there_are(dim, members, member_dim):
-    method = EdgeProjection(dim=dim, training=TrainSettings(steps=4))
-    assert method.parts == (members, member_dim)
-    fitted = method.fit(Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0]))
-    assert fitted.dim == dim
+def test_how_many_members_there_are(directed, length, members, vector):
+    """By how long the vectors are: on directed graphs a node has two."""
+    graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], directed=directed)
+    sides = 1 + directed
+    method = EdgeProjection(dim=sides * length, training=TrainSettings(steps=4))
+    assert method.parts(graph) == (members, 2 * -(-sides * vector // 2))
+    fitted = method.fit(graph)
+    assert fitted.dim == sides * length
     assert max(fitted.settings["history"]["member"]) + 1 == members
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"dim": 8, "members": 3}, (3, 8)),
+        ({"dim": 8, "member_dim": 16}, (4, 16)),
+        ({"dim": 32, "members": 2, "member_dim": 16}, (2, 16)),
+        ({"dim": 64, "members": 1}, (1, 64)),
+        ({"dim": 64, "model": ModelSettings(unit_norm=True)}, (1, 64)),
+    ],
+)
+def test_members_that_are_asked_for(settings, expected):
+    graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
+    assert EdgeProjection(**settings).parts(graph) == expected
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"dim": 32, "members": 3, "member_dim": 8}, r"at least 32 numbers .* got 3 of 8"),
-        ({"dim": 8, "member_dim": 16}, "member_dim 16 is larger than dim 8"),
+        ({"dim": 8, "members": 1, "member_dim": 16}, "member_dim 16 is larger than dim 8"),
         ({"members": 2, "model": ModelSettings(unit_norm=True)}, "unit_norm belongs to one"),
     ],
 )
 def test_members_that_do_not_fit(settings, message):
     with pytest.raises(ValidationError, match=message):
         EdgeProjection(**settings)
-
-
-def test_unit_norm_is_for_one_member():
-    assert EdgeProjection(model=ModelSettings(unit_norm=True)).parts == (1, 32)

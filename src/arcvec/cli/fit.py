@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -31,6 +34,7 @@ def fit(
     preset: Preset = "default",
     config: Path | None = None,
     earlier: Annotated[Path | None, Parameter(name="--from")] = None,
+    budget: timedelta | None = None,
     resume: bool = False,
     float16: bool = False,
     overwrite: bool = False,
@@ -46,15 +50,20 @@ def fit(
         config: TOML or JSON file of settings, as in the settings.json of a result.
         earlier: result folder of an earlier state of the graph to go on from: nodes of the same
             name begin at its vectors, and half the steps are enough.
+        budget: time to be done in, such as 30s or 5m, counted from the start of the command; where
+            it is too short for all of a fit, one training ends with it. Keeps no checkpoint.
         resume: continue a fit that was interrupted; same settings, same output.
         float16: store half-precision numbers, half as large.
         overwrite: replace the result if it exists.
         quiet: show no progress bar.
     """
     from arcvec.embeddings import EdgeEmbeddings
+    from arcvec.methods.budget import fit_within
     from arcvec.training.loop import Hooks, Interrupted
 
+    started = time.perf_counter() - time.process_time()  # little else than this process ran so far
     require_writable(out, overwrite=overwrite, inputs=[graph])
+    _require_one_kind_of_end(budget, resume=resume, earlier=earlier)
     # Not memory-mapped: the result to go on from may be the one to replace.
     start = None if earlier is None else EdgeEmbeddings.load(earlier, mmap=False)
     chosen = load_method(preset, config, method)
@@ -68,8 +77,15 @@ def fit(
     with training_progress(quiet=quiet) as report, stop_on_interrupt() as should_stop:
         hooks = Hooks(report, should_stop, checkpoint, resume)
         try:
-            embeddings = chosen.fit(learned_from, hooks, start=start)
+            if budget is None:
+                embeddings = chosen.fit(learned_from, hooks, start=start)
+            else:
+                left = started + budget.total_seconds() - time.perf_counter()
+                embeddings = fit_within(left, chosen, learned_from, replace(hooks, checkpoint=None))
         except Interrupted as stop:
+            if budget is not None:
+                message = f"stopped after step {stop.step}; with --budget nothing is kept of it"
+                raise SystemExit(fail(message, code=130)) from None
             command = " ".join(map(shlex.quote, ["arcvec", *sys.argv[1:]]))
             again = command if resume else f"{command} --resume"
             message = f"stopped after step {stop.step}; continue with:\n  {again}"
@@ -77,6 +93,18 @@ def fit(
     embeddings.save(out, float16=float16, overwrite=overwrite)
     checkpoint.unlink(missing_ok=True)
     plain_print(f"{out}: {_describe_result(embeddings)}")
+
+
+def _require_one_kind_of_end(
+    budget: timedelta | None, *, resume: bool, earlier: Path | None
+) -> None:
+    if budget is None:
+        return
+    if budget.total_seconds() <= 0:
+        raise ValueError(f"expected a --budget above 0, such as 30s or 5m, got {budget}")
+    if resume or earlier is not None:
+        flag = "--resume" if resume else "--from"
+        raise ValueError(f"--budget belongs to fits from the start; leave it or {flag} out")
 
 
 def _describe_result(embeddings: EdgeEmbeddings) -> str:

@@ -48,12 +48,14 @@ class Hooks:
         should_stop: asked after every step; true ends the training with `Interrupted`.
         checkpoint: where the state is kept while training; None keeps none.
         resume: start from that checkpoint.
+        end_at: asked after every step, with its number and the last one planned, which to end with.
     """
 
     report: Callable[[Progress], None] | None = None
     should_stop: Callable[[], bool] | None = None
     checkpoint: Path | None = None
     resume: bool = False
+    end_at: Callable[[int, int], int] | None = None
 
 
 class Interrupted(Exception):
@@ -110,6 +112,8 @@ def train(
                     trial=state.trial,
                 )
             )
+        if hooks.end_at:
+            state.end = hooks.end_at(state.step, state.end)
         stopping = hooks.should_stop is not None and hooks.should_stop()
         if hooks.checkpoint and (stopping or state.step % settings.checkpoint_every == 0):
             state.save(hooks.checkpoint)
@@ -126,15 +130,16 @@ def learning_rate(
     """Return the learning rate of a step, counted from 0.
 
     Args:
-        watched_until, end: first step of the part that settles, and the step after its last; None
-            before that part.
+        watched_until: first step of the part that settles; None before that part.
+        end: the step after the last one of its part.
     """
-    done = step / settings.steps
-    stage = settings.learning_rates[int(done * len(settings.learning_rates))]
+    stage = settings.learning_rates[int(step / settings.steps * len(settings.learning_rates))]
     if settings.decay == "none":
         return stage
+    end = settings.steps if end is None else end
+    done = step / end
     if settings.settle:
-        if watched_until is None or end is None:
+        if watched_until is None:
             return stage
         done = (step - watched_until) / (end - watched_until)
     return stage * (0.5 + 0.5 * math.cos(math.pi * done))

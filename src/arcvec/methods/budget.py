@@ -1,0 +1,113 @@
+"""A fit in a given time: all of it where there is time enough, else one training that ends then."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from arcvec.methods.edge_projection import EdgeProjection
+
+if TYPE_CHECKING:
+    from arcvec.embeddings import EdgeEmbeddings
+    from arcvec.graph.graph import Graph
+    from arcvec.training.loop import Hooks, Progress
+
+# Steps of a full fit, trials and all, as a multiple of training.steps.
+_STEPS_OF_ALL = 1.3
+# The first steps warm caches up: speed is what the ones after them say.
+_STEPS_TO_WARM_UP, _STEPS_TO_MEASURE = 1, 3
+# What making the vectors of all nodes takes after the last step, as part of the time.
+_LEFT_FOR_THE_END = 0.05
+# With nothing held out, more steps than these overfit sparse graphs.
+_LARGEST_PART = 0.5
+
+
+def fit_within(
+    seconds: float, method: EdgeProjection, graph: Graph, hooks: Hooks | None = None
+) -> EdgeEmbeddings:
+    """Return vectors of all nodes after about so many seconds, or sooner where all is done.
+
+    Where they are too few for the whole method, one member is trained on all edges, without trials,
+    and its learning rate falls to zero when they end.
+    """
+    from arcvec.training.loop import Hooks, Interrupted
+
+    hooks = hooks or Hooks()
+    pace = _Pace(time.perf_counter() + seconds * (1 - _LEFT_FOR_THE_END), method.training.steps)
+
+    def report(progress: Progress) -> None:
+        pace.tick(progress.step)
+        if hooks.report:
+            hooks.report(progress)
+
+    def should_stop() -> bool:
+        return pace.has_time_for_all() or bool(hooks.should_stop and hooks.should_stop())
+
+    hurried = replace(hooks, report=report, should_stop=should_stop, end_at=pace.end)
+    try:
+        return shortened(method).fit(graph, hurried)
+    except Interrupted:
+        if not pace.has_time_for_all():
+            raise
+    return method.fit(graph, hooks)
+
+
+def shortened(method: EdgeProjection) -> EdgeProjection:
+    """Return the method without all that chooses between trainings or joins several."""
+    training = method.training.model_copy(
+        update={
+            "steps": max(1, round(_LARGEST_PART * method.training.steps)),
+            "settle": 0.0,
+            "selection": "held-out",
+            "validation_fraction": 0.0,
+            "stronger_l2": (),
+            "degree_discount": method.training.degree_discount or 0.0,
+        }
+    )
+    walks = method.walks.model_copy(update={"window": (min(method.walks.window),)})
+    return method.model_copy(
+        update={"members": 1, "member_dim": None, "walks": walks, "training": training}
+    )
+
+
+@dataclass
+class _Pace:
+    """How fast steps go, and with which one the time ends.
+
+    Attributes:
+        deadline: by `time.perf_counter`.
+        steps: of the whole method.
+        ticks: when each step was done.
+    """
+
+    deadline: float
+    steps: int
+    ticks: list[float] = field(default_factory=list)
+
+    def tick(self, step: int) -> None:
+        self.ticks.append(time.perf_counter())
+
+    @property
+    def seconds_per_step(self) -> float | None:
+        """Of all steps but the first; None before there are enough."""
+        measured = len(self.ticks) - _STEPS_TO_WARM_UP
+        if measured < _STEPS_TO_MEASURE:
+            return None
+        return (self.ticks[-1] - self.ticks[_STEPS_TO_WARM_UP - 1]) / measured
+
+    def has_time_for_all(self) -> bool:
+        """Whether the whole method would end in time; asked once, after the first steps."""
+        if len(self.ticks) != _STEPS_TO_WARM_UP + _STEPS_TO_MEASURE or not self.seconds_per_step:
+            return False
+        needed = _STEPS_OF_ALL * self.steps * self.seconds_per_step
+        return self.ticks[-1] + needed < self.deadline
+
+    def end(self, step: int, end: int) -> int:
+        """Return the step to end with, so that the time is not exceeded."""
+        if time.perf_counter() >= self.deadline:
+            return step
+        if not self.seconds_per_step:
+            return end
+        left = (self.deadline - self.ticks[-1]) / self.seconds_per_step
+        return min(end, step + int(left))
