@@ -181,7 +181,7 @@ def test_a_score_is_the_mean_of_the_members_scores(directed):
     together = EdgeProjection(dim=12, members=3, member_dim=4, **shared).fit(graph)
     assert together.dim == 12
     seeds = [_seed_of(member, 0) for member in range(3)]
-    shared["training"] = training.shared_by(3)
+    shared["training"] = training.of_one_of(3)
     alone = [EdgeProjection(dim=4, seed=seed, **shared).fit(graph) for seed in seeds]
     expected = np.mean([member.score_all_targets(np.arange(20)) for member in alone], axis=0)
     scores = together.score_all_targets(np.arange(20))

@@ -49,7 +49,7 @@ def fit(
         preset: named set of settings; --config and single flags override it.
         config: TOML or JSON file of settings, as in the settings.json of a result.
         earlier: result folder of an earlier state of the graph to go on from: nodes of the same
-            name begin at its vectors, and half the steps are enough.
+            name begin at its vectors, and nothing is tried twice.
         budget: time to be done in, such as 30s or 5m, counted from the start of the command; where
             it is too short for all of a fit, one training ends with it. Keeps no checkpoint.
         resume: continue a fit that was interrupted; same settings, same output.

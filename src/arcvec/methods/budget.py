@@ -13,14 +13,12 @@ if TYPE_CHECKING:
     from arcvec.graph.graph import Graph
     from arcvec.training.loop import Hooks, Progress
 
-# Steps of a full fit, trials and all, as a multiple of training.steps.
-_STEPS_OF_ALL = 1.3
+# Steps of a full fit, trials and members and all, as a multiple of training.steps.
+_STEPS_OF_ALL = 2.5
 # The first steps warm caches up: speed is what the ones after them say.
 _STEPS_TO_WARM_UP, _STEPS_TO_MEASURE = 1, 3
 # What making the vectors of all nodes takes after the last step, as part of the time.
 _LEFT_FOR_THE_END = 0.05
-# With nothing held out, more steps than these overfit sparse graphs.
-_LARGEST_PART = 0.5
 
 
 def fit_within(
@@ -57,7 +55,6 @@ def shortened(method: EdgeProjection) -> EdgeProjection:
     """Return the method without all that chooses between trainings or joins several."""
     training = method.training.model_copy(
         update={
-            "steps": max(1, round(_LARGEST_PART * method.training.steps)),
             "settle": 0.0,
             "selection": "held-out",
             "validation_fraction": 0.0,

@@ -64,7 +64,7 @@ class TrainedMethod(Method):
         _require_edges(graph)
         identity = {**describe_fit(name, self, graph), "from": None}
         seeds = [_seed_of(member, self.seed) for member in range(members)]
-        training, walks = self.training.shared_by(members), self.walks
+        training, walks = self.training.of_one_of(members), self.walks
         if not self._may_discount(projections):
             training = training.model_copy(update={"degree_discount": 0.0})
         begin = None
@@ -104,7 +104,7 @@ class EdgeProjection(TrainedMethod):
     members: int | None = Field(
         None,
         ge=1,
-        description="trainings, each from a seed of its own, that share the steps; the result is "
+        description="trainings, each from a seed of its own; the result is "
         "the mean of their scores, as near as dim numbers come to it; by default 4 where a node's "
         "vectors have 32 numbers or more, else one",
     )

@@ -82,7 +82,6 @@ class WarmStart:
         chosen = self.earlier.settings.get("output_l2") if settings.stronger_l2 else None
         return settings.model_copy(
             update={
-                "steps": max(1, round(settings.steps * (settings.settle or 1.0))),
                 "settle": 0.0,
                 "selection": "held-out",
                 "validation_fraction": 0.0,

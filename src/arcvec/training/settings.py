@@ -13,7 +13,10 @@ class TrainSettings(Settings):
     """How the model is fitted."""
 
     steps: int = Field(
-        800, ge=1, description="steps of all members together, if nothing stops them earlier"
+        400,
+        ge=1,
+        description="steps of a training, if nothing stops it earlier; half as many for each of "
+        "several members",
     )
     batch_pairs: int = Field(
         65536, ge=1, description="pairs per step; on small graphs no more than 8 for each edge"
@@ -76,6 +79,7 @@ class TrainSettings(Settings):
         """Whether held-out edges decide about `degree_discount`."""
         return self.degree_discount is None and self.selection == "held-out"
 
-    def shared_by(self, members: int) -> TrainSettings:
-        """Return the settings of one of several members, which share the steps."""
-        return self.model_copy(update={"steps": max(1, self.steps // members)})
+    def of_one_of(self, members: int) -> TrainSettings:
+        """Return the settings of one of several members, whose mean needs fewer steps of each."""
+        steps = self.steps if members == 1 else max(1, self.steps // 2)
+        return self.model_copy(update={"steps": steps})
