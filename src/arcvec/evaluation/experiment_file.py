@@ -24,6 +24,7 @@ class MethodEntry(Settings):
     dims: tuple[int, ...] | None = Field(None, description="instead of the experiment's")
     seeds: tuple[int, ...] | None = Field(None, description="instead of the experiment's")
     max_nodes: int | None = Field(None, ge=1, description="larger graphs are refused")
+    ranking: bool | None = Field(None, description="instead of the experiment's")
     skip: dict[str, str] = Field({}, description="the reason to refuse a dataset, by its name")
 
 

@@ -146,7 +146,7 @@ def _cells_of(
                     {name: value for name, value in chosen.items() if value is not None},
                 ),
                 split=split,
-                ranking=experiment.ranking,
+                ranking=experiment.ranking if entry.ranking is None else entry.ranking,
                 refusal=_refusal(entry, dataset, split),
             )
 

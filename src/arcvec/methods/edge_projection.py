@@ -156,7 +156,7 @@ class EdgeProjection(TrainedMethod):
         Args:
             hooks: progress reports, checkpoints, a way to stop; see `arcvec.training.loop.Hooks`.
             start: an earlier result to go on from: nodes that it knows by name begin at their
-                vectors there, and only the part of the training that settles is done.
+                vectors there, and one training goes on from them with a falling learning rate.
 
         Raises:
             ValueError: the graph has no edge between two different nodes, or `start` has another

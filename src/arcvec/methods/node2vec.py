@@ -54,7 +54,7 @@ class Node2Vec(Method):
         vectors = self._skip_gram(graph)
         return EdgeEmbeddings.one_vector(
             vectors,
-            self._edge_weights(graph, vectors),
+            edge_weights(graph, vectors, self.seed),
             graph.nodes,
             directed=graph.directed,
             settings=describe_fit("node2vec", self, graph),
@@ -90,24 +90,28 @@ class Node2Vec(Method):
         vectors: NDArray[np.float32] = model.wv[list(range(graph.num_nodes))]
         return vectors
 
-    def _edge_weights(self, graph: Graph, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the coefficients of the logistic regression; zeros if it has but one class."""
-        from sklearn.linear_model import LogisticRegression
 
-        from arcvec.graph.non_edges import draw_non_edges
-        from arcvec.sampling.pairs import derive_seed
+def edge_weights(graph: Graph, vectors: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
+    """Return what each coordinate of Y_u * Y_v counts, by logistic regression: (dim,).
 
-        generator = np.random.default_rng(derive_seed(self.seed, "non-edges"))
-        edges = np.stack(graph.edges(), axis=1)
-        non_edges = draw_non_edges(graph, len(edges), generator)
-        if len(edges) == 0 or len(non_edges) == 0:
-            return np.zeros(self.dim, dtype=np.float32)
-        pairs = np.concatenate([edges, non_edges])
-        is_edge = np.arange(len(pairs)) < len(edges)
-        features = vectors[pairs[:, 0]] * vectors[pairs[:, 1]]
-        regression = LogisticRegression(max_iter=1000).fit(features, is_edge)
-        coefficients: NDArray[np.float32] = regression.coef_[0].astype(np.float32)
-        return coefficients
+    Edges of the graph are held against as many non-edges; zeros where one of both is missing.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    from arcvec.graph.non_edges import draw_non_edges
+    from arcvec.sampling.pairs import derive_seed
+
+    generator = np.random.default_rng(derive_seed(seed, "non-edges"))
+    edges = np.stack(graph.edges(), axis=1)
+    non_edges = draw_non_edges(graph, len(edges), generator)
+    if len(edges) == 0 or len(non_edges) == 0:
+        return np.zeros(vectors.shape[1], dtype=np.float32)
+    pairs = np.concatenate([edges, non_edges])
+    is_edge = np.arange(len(pairs)) < len(edges)
+    features = vectors[pairs[:, 0]] * vectors[pairs[:, 1]]
+    regression = LogisticRegression(max_iter=1000).fit(features, is_edge)
+    coefficients: NDArray[np.float32] = regression.coef_[0].astype(np.float32)
+    return coefficients
 
 
 @dataclass(frozen=True)

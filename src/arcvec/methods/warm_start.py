@@ -72,7 +72,7 @@ class WarmStart:
         return settings.model_copy(update={"window": (chosen,)})
 
     def training(self, settings: TrainSettings) -> TrainSettings:
-        """Return how to go on: only the part of a training that settles, on all edges.
+        """Return how to go on: on all edges, with a learning rate that falls to zero.
 
         Edges held out now would mostly be edges that the earlier vectors were trained on: an AUC on
         them would praise what is known by heart. So nothing is held out, and where the L2 penalty
