@@ -169,6 +169,11 @@ def test_finished_cells_are_not_repeated_and_changed_ones_are(run, folder):
     assert len(times(folder)) == 6
 
 
+def test_a_method_may_do_without_ranks(run):
+    results = run(HEAD, "ranking = true", DEGREES + "\nranking = false")
+    assert [result.number("mrr") for result in results] == [None, None]
+
+
 def test_cells_with_ranks_serve_experiments_that_need_none(run, folder):
     run(HEAD, "ranking = true", DEGREES)
     before = times(folder)

@@ -339,6 +339,7 @@ def test_learning_rates():
     assert rates[0] == 1
     assert rates[5] == pytest.approx(0.5)
     assert rates == sorted(rates, reverse=True)
+    assert learning_rate(falling, 5, end=6) < rates[5]
     settling = TrainSettings(steps=10, learning_rates=(1.0,), decay="cosine", settle=0.5)
     assert [learning_rate(settling, step) for step in (0, 4)] == [1.0, 1.0]
     rates = [learning_rate(settling, step, 4, 8) for step in (4, 6, 7)]

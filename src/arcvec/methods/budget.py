@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -22,20 +23,29 @@ _LEFT_FOR_THE_END = 0.05
 
 
 def fit_within(
-    seconds: float, method: EdgeProjection, graph: Graph, hooks: Hooks | None = None
+    seconds: float,
+    method: EdgeProjection,
+    graph: Graph,
+    hooks: Hooks | None = None,
+    *,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> EdgeEmbeddings:
     """Return vectors of all nodes after about so many seconds, or sooner where all is done.
 
     Where they are too few for the whole method, one member is trained on all edges, without trials,
     and its learning rate falls to zero when they end.
+
+    Args:
+        clock: tells the seconds since some moment.
     """
     from arcvec.training.loop import Hooks, Interrupted
 
     hooks = hooks or Hooks()
-    pace = _Pace(time.perf_counter() + seconds * (1 - _LEFT_FOR_THE_END), method.training.steps)
+    deadline = clock() + seconds * (1 - _LEFT_FOR_THE_END)
+    pace = _Pace(deadline, method.training.steps, clock)
 
     def report(progress: Progress) -> None:
-        pace.tick(progress.step)
+        pace.tick()
         if hooks.report:
             hooks.report(progress)
 
@@ -73,17 +83,19 @@ class _Pace:
     """How fast steps go, and with which one the time ends.
 
     Attributes:
-        deadline: by `time.perf_counter`.
-        steps: of the whole method.
+        deadline: by the clock.
+        steps: of a whole training.
         ticks: when each step was done.
     """
 
     deadline: float
     steps: int
+    clock: Callable[[], float]
     ticks: list[float] = field(default_factory=list)
 
-    def tick(self, step: int) -> None:
-        self.ticks.append(time.perf_counter())
+    def tick(self) -> None:
+        """Count a step."""
+        self.ticks.append(self.clock())
 
     @property
     def seconds_per_step(self) -> float | None:
@@ -102,9 +114,7 @@ class _Pace:
 
     def end(self, step: int, end: int) -> int:
         """Return the step to end with, so that the time is not exceeded."""
-        if time.perf_counter() >= self.deadline:
+        left = self.deadline - self.clock()
+        if left <= 0:
             return step
-        if not self.seconds_per_step:
-            return end
-        left = (self.deadline - self.ticks[-1]) / self.seconds_per_step
-        return min(end, step + int(left))
+        return min(end, step + int(left / self.seconds_per_step)) if self.seconds_per_step else end
