@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 from arcvec.cli.errors import fail
 from arcvec.cli.flags import EdgeFileFlags, EdgeFiles, Out, read_graph
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
 Preset = Literal["default", "paper", "released-code"]
 
 
+def _as_seconds(kind: type, tokens: Sequence[Token]) -> float:
+    """Return the seconds of a time such as 30s, 5m or 1h."""
+    seconds = {"": 1, "s": 1, "m": 60, "h": 3600}
+    given = re.fullmatch(r"(\d+\.?\d*) *([smh]?)", tokens[0].value)
+    if given is None or not float(given[1]):
+        raise ValueError(f'expected a time such as 30s, 5m or 1h, got "{tokens[0].value}"')
+    return float(given[1]) * seconds[given[2]]
+
+
 def fit(
     graph: Path,
     /,
@@ -34,7 +44,7 @@ def fit(
     preset: Preset = "default",
     config: Path | None = None,
     earlier: Annotated[Path | None, Parameter(name="--from")] = None,
-    budget: timedelta | None = None,
+    budget: Annotated[float | None, Parameter(converter=_as_seconds)] = None,
     resume: bool = False,
     float16: bool = False,
     overwrite: bool = False,
@@ -63,7 +73,9 @@ def fit(
 
     started = time.perf_counter() - time.process_time()  # little else than this process ran so far
     require_writable(out, overwrite=overwrite, inputs=[graph])
-    _require_one_kind_of_end(budget, resume=resume, earlier=earlier)
+    if budget is not None and (resume or earlier is not None):
+        flag = "--resume" if resume else "--from"
+        raise ValueError(f"--budget belongs to fits from the start; leave it or {flag} out")
     # Not memory-mapped: the result to go on from may be the one to replace.
     start = None if earlier is None else EdgeEmbeddings.load(earlier, mmap=False)
     chosen = load_method(preset, config, method)
@@ -80,7 +92,7 @@ def fit(
             if budget is None:
                 embeddings = chosen.fit(learned_from, hooks, start=start)
             else:
-                left = started + budget.total_seconds() - time.perf_counter()
+                left = started + budget - time.perf_counter()
                 embeddings = fit_within(left, chosen, learned_from, replace(hooks, checkpoint=None))
         except Interrupted as stop:
             if budget is not None:
@@ -93,18 +105,6 @@ def fit(
     embeddings.save(out, float16=float16, overwrite=overwrite)
     checkpoint.unlink(missing_ok=True)
     plain_print(f"{out}: {_describe_result(embeddings)}")
-
-
-def _require_one_kind_of_end(
-    budget: timedelta | None, *, resume: bool, earlier: Path | None
-) -> None:
-    if budget is None:
-        return
-    if budget.total_seconds() <= 0:
-        raise ValueError(f"expected a --budget above 0, such as 30s or 5m, got {budget}")
-    if resume or earlier is not None:
-        flag = "--resume" if resume else "--from"
-        raise ValueError(f"--budget belongs to fits from the start; leave it or {flag} out")
 
 
 def _describe_result(embeddings: EdgeEmbeddings) -> str:
