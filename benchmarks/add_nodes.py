@@ -1,6 +1,6 @@
 """AUC of nodes that were added later, beside that of the same nodes in a training of all.
 
-python benchmarks/add_nodes.py SPLIT --dim 32 --json add_nodes.json
+python benchmarks/add_nodes.py SPLIT --dim 32 --save
 
 A tenth of the nodes is hidden with all edges, a result is fitted to the rest, and the hidden nodes
 are added with their train edges. Measured on the test edges of these nodes, against the negatives
@@ -10,15 +10,11 @@ of the split that touch them: reversed one-way edges and random ones, if directe
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import time
 from pathlib import Path
 
-# As the command line does, and before torch and numba are imported: see `arcvec.cli.main`.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-
 import numpy as np
+from measure import Report, Table, command_line, run_benchmark
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.metrics import roc_auc
@@ -56,16 +52,8 @@ def auc_of(embeddings: EdgeEmbeddings, split: Split, hidden: np.ndarray) -> floa
     return roc_auc(*scores)
 
 
-def main() -> None:
-    """Fit twice, add, print, write JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("split", type=Path, help="split folder, as of wiki-vote")
-    parser.add_argument("--dim", type=int, default=32)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--hidden", type=float, default=0.1, help="part of the nodes to hide")
-    parser.add_argument("--folder", type=Path, help="where the two fits are kept for another time")
-    parser.add_argument("--json", type=Path, help="write the figures here too")
-    arguments = parser.parse_args()
+def measure(arguments: argparse.Namespace) -> Report:
+    """Fit twice, and add to one of both."""
     split = read_split(arguments.split)
     train = split.train
     order = np.random.default_rng(arguments.seed).permutation(train.num_nodes)
@@ -94,16 +82,24 @@ def main() -> None:
     row = {
         "split": arguments.split.name,
         "dim": arguments.dim,
-        "num_hidden": int(hidden.sum()),
-        "num_edges": int(touching.sum()),
-        "seconds": round(time.perf_counter() - start, 1),
-        "auc_added": auc_of(added, split, hidden),
-        "auc_trained": auc_of(whole, split, hidden),
+        "hidden nodes": int(hidden.sum()),
+        "their edges": int(touching.sum()),
+        "seconds": time.perf_counter() - start,
+        "AUC, added": auc_of(added, split, hidden),
+        "AUC, trained": auc_of(whole, split, hidden),
     }
-    for name, value in row.items():
-        print(f"{name:<12} {value:.4f}" if isinstance(value, float) else f"{name:<12} {value}")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(row, indent=2) + "\n")
+    return Report(command_line(), [Table("Nodes added later", [row])])
+
+
+def main() -> None:
+    """Read the arguments and run."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("split", type=Path, help="split folder, as of wiki-vote")
+    parser.add_argument("--dim", type=int, default=32)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--hidden", type=float, default=0.1, help="part of the nodes to hide")
+    parser.add_argument("--folder", type=Path, help="where the two fits are kept for another time")
+    run_benchmark(parser, measure)
 
 
 if __name__ == "__main__":

@@ -1,34 +1,29 @@
 """Seconds and peak memory of `ingest_edges` on random edges, in Parquet and in text.
 
-python benchmarks/ingest.py --edges 50000000 --json ingest.json
+python benchmarks/ingest.py --edges 50000000 --save
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
+from typing import Any
 
 import duckdb
+from measure import Report, Table, command_line, run_apart, run_benchmark
 
 FORMATS = {"parquet": "FORMAT parquet", "txt": "FORMAT csv, DELIMITER '\t', HEADER false"}
 
 # Run in a process of its own, so that its peak is the peak of ingest alone.
 CHILD = """
-import json, resource, sys, time
+import json, sys, time
 from arcvec.graph.ingest import EdgeFileSettings, ingest_edges
 start = time.perf_counter()
 report = ingest_edges(sys.argv[1], sys.argv[2], EdgeFileSettings(**json.loads(sys.argv[3])))
-seconds = time.perf_counter() - start
-cpu = time.process_time()
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-print(json.dumps({"seconds": round(seconds, 1), "cpu_seconds": round(cpu, 1),
-                  "peak_gib": round(peak, 2),
-                  "num_nodes": report.num_nodes, "num_edges": report.num_edges}))
+print(json.dumps({"seconds": time.perf_counter() - start, "edges": report.num_edges}))
 """
 
 
@@ -45,43 +40,43 @@ def write_random_edges(path: Path, num_edges: int, num_nodes: int) -> None:
         )
 
 
-def measure(path: Path, out: Path, settings: dict[str, object]) -> dict[str, object]:
+def ingest(path: Path, out: Path, *, directed: bool) -> dict[str, Any]:
     """Return the figures of one ingest."""
-    command = [sys.executable, "-c", CHILD, str(path), str(out), json.dumps(settings)]
-    figures = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    name = "undirected" if settings.get("directed") is False else "directed"
-    return {"format": path.suffix[1:], "settings": name, **figures}
+    settings = json.dumps({"directed": directed})
+    _, peak, printed = run_apart([sys.executable, "-c", CHILD, str(path), str(out), settings])
+    figures = json.loads(printed)
+    return {
+        "format": path.suffix[1:],
+        "edges are": "directed" if directed else "undirected",
+        **figures,
+        "edges a second": figures["edges"] / figures["seconds"],
+        "peak GiB": peak,
+    }
 
 
-def main() -> None:
-    """Write the files, read them, print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--edges", type=int, default=50_000_000)
-    parser.add_argument("--nodes", type=int, default=5_000_000)
-    parser.add_argument("--json", type=Path, help="write the figures here too")
-    parser.add_argument("--folder", type=Path, help="where to work; a temporary folder by default")
-    arguments = parser.parse_args()
+def measure(arguments: argparse.Namespace) -> Report:
+    """Write the files and read them."""
     rows = []
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
-        print(f"{arguments.edges:,} edges, {arguments.nodes:,} names to draw from")
-        titles = ("format", "settings", "seconds", "cpu", "peak GiB", "edges")
-        print("{:<8} {:<11} {:>8} {:>7} {:>9} {:>12}".format(*titles))
         for kind in FORMATS:
             path = folder / f"edges.{kind}"
             write_random_edges(path, arguments.edges, arguments.nodes)
-            for directed in (True, False):
-                out = folder / f"{kind}-{directed}-{time.time_ns()}"
-                row = measure(path, out, {"directed": directed})
-                rows.append(row)
-                print(
-                    f"{row['format']:<8} {row['settings']:<11} {row['seconds']:>8} "
-                    f"{row['cpu_seconds']:>7} {row['peak_gib']:>9} {row['num_edges']:>12,}",
-                    flush=True,
-                )
+            rows += [
+                ingest(path, folder / f"{kind}-{directed}", directed=directed)
+                for directed in (True, False)
+            ]
             path.unlink()
-    if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=2) + "\n")
+    return Report(command_line(), [Table("Reading edges", rows)])
+
+
+def main() -> None:
+    """Read the arguments and run."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--edges", type=int, default=50_000_000)
+    parser.add_argument("--nodes", type=int, default=5_000_000, help="names to draw from")
+    parser.add_argument("--folder", type=Path, help="where to work; a temporary folder by default")
+    run_benchmark(parser, measure)
 
 
 if __name__ == "__main__":

@@ -107,6 +107,19 @@ def command_line() -> str:
     return " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *given])
 
 
+def example_result() -> tuple[Path, Path]:
+    """Return a result of soc-epinions, dim 32, and its whole graph, made where they are missing."""
+    result, graph = ROOT / "build/benchmarks/epinions", ROOT / "build/benchmarks/epinions-graph"
+    raw, split = DATA / "raw/soc-Epinions1.txt.gz", DATA / "splits/soc-epinions"
+    result.parent.mkdir(parents=True, exist_ok=True)
+    arcvec = [sys.executable, "-m", "arcvec"]
+    if not graph.exists():
+        subprocess.run([*arcvec, "ingest", str(raw), "-o", str(graph)], check=True)
+    if not result.exists():
+        subprocess.run([*arcvec, "fit", str(split), "-o", str(result)], check=True)
+    return result, graph
+
+
 def seconds_of(work: Callable[[], Answer], repeats: int = 3) -> tuple[float, Answer]:
     """Return the seconds of the fastest of some runs, and what the last one returned."""
     best = float("inf")

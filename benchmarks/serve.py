@@ -1,6 +1,6 @@
 """Requests a second and their latencies at `arcvec serve`, with reloads under load.
 
-python benchmarks/serve.py RESULT --graph GRAPH --seconds 30 --json serve.json
+python benchmarks/serve.py --seconds 30 --connections 4 8 16 --save
 
 The load comes from the same machine, in a process of its own: as many connections as asked for,
 each of which asks about a node drawn at random, waits for the answer and asks again. Nodes are
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import random
 import re
@@ -23,6 +22,8 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
+
+from measure import Report, Table, command_line, example_result, run_benchmark
 
 
 @dataclass
@@ -108,40 +109,24 @@ def summarise(
     errors = sum(count for status, count in load.statuses.items() if status != "200")
     return {
         "connections": asked.connections,
-        "k": asked.k,
-        "seconds": round(took, 1),
-        "requests": len(ordered),
-        "requests_per_second": round(len(ordered) / took),
+        "requests a second": len(ordered) / took,
         **{
-            f"p{name}_ms": round(1000 * ordered[int(len(ordered) * part)], 2)
-            for name, part in (("50", 0.5), ("95", 0.95), ("99", 0.99), ("99_9", 0.999))
+            f"p{name}, ms": 1000 * ordered[int(len(ordered) * part)]
+            for name, part in (("50", 0.5), ("95", 0.95), ("99", 0.99))
         },
-        "max_ms": round(1000 * ordered[-1], 1),
+        "longest, ms": 1000 * ordered[-1],
         "errors": errors + load.broken,
         "reloads": int(counts["reloads"]),
-        "server_cpu_ms": round(1000 * counts["process_cpu_seconds"] / len(ordered), 3),
-        "nodes_per_batch": round(counts["batch_nodes"] / max(counts["batches"], 1), 1),
-        "cache_hits": int(counts["cache_hits"]),
-        "load_average": round(os.getloadavg()[0], 1),
-        "cores": os.cpu_count(),
+        "CPU of the server, ms a request": 1000 * counts["process_cpu_seconds"] / len(ordered),
+        "nodes a batch": counts["batch_nodes"] / max(counts["batches"], 1),
+        "cache hits": int(counts["cache_hits"]),
     }
 
 
-def main() -> None:
-    """Start the server, load it, reload it, print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("result", type=Path)
-    parser.add_argument("--graph", type=Path, help="graph with known edges")
-    parser.add_argument("--connections", type=int, nargs="+", default=[16])
-    parser.add_argument("--seconds", type=float, default=20, help="a run at most so long")
-    parser.add_argument("--requests", type=int, default=200_000, help="and of so many requests")
-    parser.add_argument("--reloads", type=int, default=3)
-    parser.add_argument("--nodes", type=int, help="ask about so many nodes only, by default all")
-    parser.add_argument("-k", type=int, default=10)
-    parser.add_argument("--cache", type=int, default=4096)
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--json", type=Path, help="write the figures here too")
-    asked = parser.parse_args()
+def measure(asked: argparse.Namespace) -> Report:
+    """Start a server for each number of connections, load it, reload it."""
+    if asked.result is None:
+        asked.result, asked.graph = example_result()
     names = (asked.result / "nodes.txt").read_text().splitlines()[: asked.nodes]
     paths = [f"/v1/recommend?node={quote(name, safe='')}&k={asked.k}" for name in names]
     random.seed(0)
@@ -159,11 +144,23 @@ def main() -> None:
         finally:
             server.terminate()
             server.wait(30)
-        if len(rows) == 1:
-            print(" ".join(f"{name:>{max(len(name), 7)}}" for name in rows[0]))
-        print(" ".join(f"{value:>{max(len(name), 7)}}" for name, value in rows[-1].items()))
-    if asked.json:
-        asked.json.write_text(json.dumps(rows, indent=2) + "\n")
+    return Report(command_line(), [Table("Answers over HTTP", rows)])
+
+
+def main() -> None:
+    """Read the arguments and run."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("result", type=Path, nargs="?", help="by default one of soc-epinions")
+    parser.add_argument("--graph", type=Path, help="graph with known edges")
+    parser.add_argument("--connections", type=int, nargs="+", default=[16])
+    parser.add_argument("--seconds", type=float, default=20, help="a run at most so long")
+    parser.add_argument("--requests", type=int, default=200_000, help="and of so many requests")
+    parser.add_argument("--reloads", type=int, default=3)
+    parser.add_argument("--nodes", type=int, help="ask about so many nodes only, by default all")
+    parser.add_argument("-k", type=int, default=10)
+    parser.add_argument("--cache", type=int, default=4096)
+    parser.add_argument("--batch", type=int, default=32)
+    run_benchmark(parser, measure)
 
 
 if __name__ == "__main__":

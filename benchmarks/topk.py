@@ -1,6 +1,6 @@
 """Rate of exact and approximate top-k, beside the machine's matrix product and other indexes.
 
-python benchmarks/topk.py RESULT --json topk.json
+python benchmarks/topk.py --save
 python benchmarks/topk.py RESULT --nodes 1000000 --peers usearch faiss
 
 Exact: all nodes of the result, k = 10, selection included, as a part of what a large float32 matrix
@@ -12,17 +12,21 @@ nodes, moved by a fifth of the standard deviation of each coordinate.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-# As the command line does, and before numba is imported: see `arcvec.cli.main`.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-
 import numpy as np
+import torch
+from measure import (
+    Report,
+    Table,
+    command_line,
+    example_result,
+    matmul_rate,
+    run_benchmark,
+    seconds_of,
+)
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.names import NodeNames
@@ -31,25 +35,8 @@ from arcvec.recommendation.clusters import equally_long
 from arcvec.recommendation.exact import top_k
 
 K = 10
-PRODUCT = 4096
 EXPANSIONS = (32, 64, 128, 256)
 PROBES = (4, 8, 16, 32, 64)
-
-
-def seconds_of(work: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
-    """Return the seconds of the fastest of some runs, and what it returned."""
-    best, answer = float("inf"), None
-    for _ in range(repeats):
-        start = time.perf_counter()
-        answer = work()
-        best = min(best, time.perf_counter() - start)
-    return best, answer
-
-
-def peak_rate() -> float:
-    """Return the floating-point operations a second of a large float32 matrix product."""
-    square = np.random.default_rng(0).random((PRODUCT, PRODUCT), dtype=np.float32)
-    return 2 * PRODUCT**3 / seconds_of(lambda: square @ square)[0]
 
 
 def drawn(embeddings: EdgeEmbeddings, num_nodes: int) -> EdgeEmbeddings:
@@ -67,16 +54,15 @@ def drawn(embeddings: EdgeEmbeddings, num_nodes: int) -> EdgeEmbeddings:
 def exact_row(embeddings: EdgeEmbeddings) -> dict[str, Any]:
     """Return rate and part of the peak of exact top-k for all nodes."""
     num_nodes = len(embeddings.nodes)
-    before = peak_rate()
+    before = matmul_rate(torch.get_num_threads())
     seconds, _ = seconds_of(lambda: top_k(embeddings, np.arange(num_nodes), K), repeats=2)
-    peak = max(before, peak_rate())
+    peak = max(before, matmul_rate(torch.get_num_threads()))
     width = embeddings.vectors("target", np.array([0])).shape[1]
     return {
-        "what": "exact",
-        "num_nodes": num_nodes,
-        "nodes_per_second": num_nodes / seconds,
-        "peak_gflops": peak / 1e9,
-        "part_of_peak": 2 * num_nodes**2 * width / seconds / peak,
+        "vectors": num_nodes,
+        "nodes a second": num_nodes / seconds,
+        "matmul, Gflop/s": peak / 1e9,
+        "of the peak": 2 * num_nodes**2 * width / seconds / peak,
     }
 
 
@@ -92,18 +78,18 @@ def approximate_rows(
 
     def row(what: str, build: float, seconds: float, found: Any) -> dict[str, Any]:
         return {
-            "what": what,
-            "num_nodes": num_nodes,
-            "build_seconds": build,
-            "recall": measured_recall(found, expected),
-            "nodes_per_second": ids.size / seconds,
-            "times_exact": ids.size / seconds / exact_rate,
+            "index": what,
+            "vectors": num_nodes,
+            "built in, s": build,
+            "recall@10": measured_recall(found, expected),
+            "nodes a second": ids.size / seconds,
+            "times exact": ids.size / seconds / exact_rate,
         }
 
     build, index = seconds_of(lambda: build_index(embeddings), repeats=1)
     top_k(embeddings, ids[:10], K, index=index)
     seconds, found = seconds_of(lambda: top_k(embeddings, ids, K, index=index)[0])
-    rows = [row("arcvec index", build, seconds, found)]
+    rows = [row("arcvec", build, seconds, found)]
     # Equally long vectors, without which their recall is poor; the query itself is dropped.
     vectors = equally_long(embeddings.vectors("target"))
     queries = np.pad(embeddings.vectors("source", ids), [(0, 0), (0, 1)])
@@ -167,37 +153,26 @@ def faiss_index(vectors: Any) -> Callable[[Any, int, int], Any]:
 PEERS = {"usearch": usearch_index, "hnswlib": hnswlib_index, "faiss": faiss_index}
 
 
-def show(row: dict[str, Any]) -> None:
-    """Print one line of the table."""
-    if row["what"] == "exact":
-        rest = f"{row['part_of_peak']:.0%} of {row['peak_gflops']:.0f} Gflop/s"
-    else:
-        rest = f"{row['times_exact']:.1f}x recall {row['recall']:.3f} "
-        rest += f"built in {row['build_seconds']:.0f} s"
-    rate = f"{row['nodes_per_second']:>10,.0f}/s"
-    print(f"{row['what']:<14}{row['num_nodes']:>10,}{rate}  {rest}", flush=True)
+def measure(arguments: argparse.Namespace) -> Report:
+    """Measure exact search, then the indexes."""
+    embeddings = EdgeEmbeddings.load(arguments.result or example_result()[0], mmap=False)
+    top_k(embeddings, np.arange(10), K)
+    exact = Table("Exact search", [exact_row(embeddings)])
+    rows = []
+    for num_nodes in (len(embeddings.nodes), *arguments.nodes):
+        large = embeddings if num_nodes == len(embeddings.nodes) else drawn(embeddings, num_nodes)
+        rows += approximate_rows(large, arguments.queries, arguments.peers)
+    return Report(command_line(), [exact, Table("Indexes", rows)])
 
 
 def main() -> None:
-    """Measure, print a table, write JSON."""
+    """Read the arguments and run."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("result", type=Path, help="result folder, as of soc-epinions")
+    parser.add_argument("result", type=Path, nargs="?", help="by default one of soc-epinions")
     parser.add_argument("--nodes", type=int, nargs="*", default=[1_000_000])
     parser.add_argument("--queries", type=int, default=4096)
     parser.add_argument("--peers", choices=PEERS, nargs="*", default=[])
-    parser.add_argument("--json", type=Path, help="write the figures here too")
-    arguments = parser.parse_args()
-    embeddings = EdgeEmbeddings.load(arguments.result, mmap=False)
-    top_k(embeddings, np.arange(10), K)
-    rows = [exact_row(embeddings)]
-    show(rows[0])
-    for num_nodes in (len(embeddings.nodes), *arguments.nodes):
-        large = embeddings if num_nodes == len(embeddings.nodes) else drawn(embeddings, num_nodes)
-        for row in approximate_rows(large, arguments.queries, arguments.peers):
-            show(row)
-            rows.append(row)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=2) + "\n")
+    run_benchmark(parser, measure)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """AUC by steps of a training that goes on from an earlier result, beside one that begins anew.
 
-python benchmarks/warm_start.py SPLIT --change edges --json warm_start.json
+python benchmarks/warm_start.py SPLIT --change edges --save
 
 A tenth of the train edges of a split is held out to measure on; its test edges are not looked at.
 The earlier result has seen the rest without another tenth of the edges, or without a tenth of the
@@ -11,16 +11,12 @@ the earlier result.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import time
 from pathlib import Path
 from typing import Any
 
-# As the command line does, and before torch and numba are imported: see `arcvec.cli.main`.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-
 import numpy as np
+from measure import Report, Table, command_line, run_benchmark
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.link_prediction import link_prediction
@@ -48,28 +44,18 @@ def measured(
     """Return steps, time and AUC of a fit to the train part."""
     began = time.process_time()
     embeddings = method.fit(split.train, start=start)
-    row = {
+    return {
         "what": what,
         "steps": embeddings.settings["steps_done"],
-        "auc": link_prediction(embeddings, split, ranking=False).auc,
-        "cpu_seconds": time.process_time() - began,
+        "AUC": link_prediction(embeddings, split, ranking=False).auc,
+        "CPU seconds": time.process_time() - began,
         "output_l2": embeddings.settings["output_l2"],
         "window": embeddings.settings["window"],
     }
-    print(f"{what:<24}{row['steps']:>6} steps{row['cpu_seconds']:>8.1f} s   AUC {row['auc']:.4f}")
-    return row
 
 
-def main() -> None:
-    """Fit, go on, print, write JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("split", type=Path)
-    parser.add_argument("--change", choices=["edges", "nodes"], default="edges")
-    parser.add_argument("--dim", type=int, default=32)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, nargs="+", default=[100, 200, 400])
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
+def measure(arguments: argparse.Namespace) -> Report:
+    """Fit, then go on."""
     dim, seed = arguments.dim, arguments.seed
 
     split = split_edges(read_split(arguments.split).train, test_fraction=0.1, seed=100 + seed)
@@ -96,10 +82,19 @@ def main() -> None:
         ]
     if len(earlier.nodes) == split.train.num_nodes:
         auc = link_prediction(earlier, split, ranking=False).auc
-        print(f"the earlier result as it is: AUC {auc:.4f}")
-        rows.append({"what": "earlier", "steps": 0, "auc": auc})
-    if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+        rows.append({**rows[0], "what": "the earlier result", "steps": 0, "AUC": auc})
+    return Report(command_line(), [Table("Going on from an earlier result", rows)])
+
+
+def main() -> None:
+    """Read the arguments and run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("split", type=Path)
+    parser.add_argument("--change", choices=["edges", "nodes"], default="edges")
+    parser.add_argument("--dim", type=int, default=32)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, nargs="+", default=[100, 200, 400])
+    run_benchmark(parser, measure)
 
 
 if __name__ == "__main__":
