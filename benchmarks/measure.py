@@ -26,6 +26,8 @@ import numpy as np
 import torch
 from numba import njit, prange
 
+from arcvec.evaluation.table_text import figure
+
 ROOT = Path(__file__).parent.parent
 SAVED = ROOT / "results/benchmarks"
 DATA = Path(os.environ.get("ARCVEC_DATA", ROOT.parent / "shared/data"))
@@ -50,7 +52,7 @@ class Table:
     def __str__(self) -> str:
         grid = [
             list(self.rows[0]),
-            *([shown(value) for value in row.values()] for row in self.rows),
+            *([figure(value) for value in row.values()] for row in self.rows),
         ]
         widths = [max(len(text) for text in column) for column in zip(*grid, strict=True)]
         lines = ("  ".join(t.rjust(w) for t, w in zip(row, widths, strict=True)) for row in grid)
@@ -77,13 +79,6 @@ class Report:
         SAVED.mkdir(parents=True, exist_ok=True)
         with new_file(SAVED / f"{name}.json", overwrite=True) as partial:
             partial.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
-
-
-def shown(value: Any) -> str:
-    """Return a figure as a table has it: three digits that count."""
-    if not isinstance(value, float):
-        return f"{value:,}" if isinstance(value, int) else str(value)
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def run_benchmark(

@@ -7,28 +7,36 @@ The words of docs/NAME.md are those of docs/NAME.template.md. In it
 - {{table1: AUC beside the paper's}} becomes that table of experiments/table1.toml,
 - {{table1: auc, ppi, asymmetric deep, 32}} becomes the mean of one number over seeds,
 - {{sensitivity: curves}} becomes a picture of AUC against dim,
-- {{table1: progress}} becomes how many of its runs are finished.
+- {{table1: progress}} becomes how many of its runs are finished,
+- {{walks: First order}} becomes that table of benchmarks/walks.py, {{walks: command}} what made it,
+- {{peers: curves}} becomes a picture of AUC against seconds.
 
-Results lie in results/, as `arcvec experiment` wrote them.
+Results lie in results/, as `arcvec experiment` and the benchmarks wrote them.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from arcvec.evaluation.experiment_file import ExperimentSettings, read_experiment
 from arcvec.evaluation.results import NUMBERS, Result, read_results
 from arcvec.evaluation.summary import summarise
-from arcvec.evaluation.table_text import Table, short, to_markdown
+from arcvec.evaluation.table_text import Entry, Table, figure, short, to_markdown
 from arcvec.evaluation.tables import auc_curves, experiment_tables
 from arcvec.plot.curves import draw_curves
 from arcvec.storage import new_file
 
 ROOT = Path(__file__).parent.parent
 PLACEHOLDER = re.compile(r"\{\{(\w+): (.+?)\}\}")
+
+SECONDS = (0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 
 # Tables 2 and 3 look at the runs of Table 1 from another side.
 SAME_RUNS = {"table2": "table1", "table3": "table1"}
@@ -52,6 +60,11 @@ def build_page(template: str) -> str:
 
 
 def fill(name: str, wanted: str) -> str:
+    """Return what stands for a placeholder, of an experiment or of a benchmark."""
+    return fill_benchmark(name, wanted) if is_benchmark(name) else fill_experiment(name, wanted)
+
+
+def fill_experiment(name: str, wanted: str) -> str:
     """Return a table of an experiment by its title, one of its numbers, or a picture."""
     experiment, results = load(name)
     if wanted == "curves":
@@ -77,14 +90,60 @@ def one_number(results: Sequence[Result], number: str, where: Sequence[str]) -> 
     return short(mean) if mean <= 1 else f"{mean:,.0f}"
 
 
+def is_benchmark(name: str) -> bool:
+    """Whether a name is that of a benchmark with figures."""
+    return (ROOT / f"results/benchmarks/{name}.json").exists()
+
+
+def fill_benchmark(name: str, wanted: str) -> str:
+    """Return a table of a benchmark by its title, the command that made it, or a picture."""
+    report = load_benchmark(name)
+    if wanted == "command":
+        return f"`{report['command']}`"
+    if wanted == "curves":
+        return f"![AUC against seconds](figures/{name}.png)"
+    tables = {table["title"]: table["rows"] for table in report["tables"]}
+    if wanted not in tables:
+        raise ValueError(f'{name}: no table "{wanted}"; there are {", ".join(tables)}')
+    rows = tables[wanted]
+    entries = (tuple(Entry(figure(value)) for value in row.values()) for row in rows)
+    return to_markdown(Table(wanted, tuple(rows[0]), tuple(entries)))
+
+
 def draw(name: str) -> None:
-    """Draw AUC against dim as PNG and SVG."""
+    """Draw AUC against dim, or against seconds, as PNG and SVG."""
+    paths = [ROOT / f"docs/figures/{name}.{suffix}" for suffix in ("png", "svg")]
+    if is_benchmark(name):
+        draw_frontier(name, paths)
+        return
     experiment, results = load(name)
     draw_curves(
         auc_curves(results),
-        [ROOT / f"docs/figures/{name}.{suffix}" for suffix in ("png", "svg")],
+        paths,
         title=experiment.title,
         highlighted=experiment.comparison.ours if experiment.comparison else "",
+        overwrite=True,
+    )
+
+
+def draw_frontier(name: str, paths: Sequence[Path]) -> None:
+    """Draw the AUC that arcvec has after some seconds, and what other libraries have when done."""
+    runs = next(t for t in load_benchmark(name)["tables"] if t["title"] == "All runs")["rows"]
+    points: dict[str, dict[str, list[tuple[float, float, float]]]] = {}
+    for run in runs:
+        library = re.sub(r", \d+ s$", "", run["library"])
+        panel = points.setdefault(run["graph"], {})
+        panel.setdefault(library, []).append((run["seconds"], run["AUC"], 0.0))
+    draw_curves(
+        {
+            graph: {library: np.array(sorted(some)) for library, some in panel.items()}
+            for graph, panel in points.items()
+        },
+        paths,
+        title="AUC against seconds from the start of the process",
+        highlighted="arcvec",
+        across="seconds",
+        ticks=SECONDS,
         overwrite=True,
     )
 
@@ -96,6 +155,14 @@ def load(name: str) -> tuple[ExperimentSettings, list[Result]]:
     labels = {entry.label for entry in experiment.methods}
     results = read_results(ROOT / f"results/{SAME_RUNS.get(name, name)}.csv")
     return experiment, [result for result in results if result.method in labels]
+
+
+@cache
+def load_benchmark(name: str) -> dict[str, Any]:
+    """Return what the last run of a benchmark wrote."""
+    path = ROOT / f"results/benchmarks/{name}.json"
+    report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return report
 
 
 @cache

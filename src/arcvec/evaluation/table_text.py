@@ -102,6 +102,17 @@ def escape_latex(text: str) -> str:
     return re.sub(r"(?<!\w)-(?=[.\d])", "$-$", escaped)  # a minus is longer than a hyphen
 
 
+def figure(value: object) -> str:
+    """Return a measured number with the three digits that count, or what else there is.
+
+    >>> figure(0.12345), figure(1234.5), figure(1234), figure("PPR")
+    ('0.123', '1,234', '1,234', 'PPR')
+    """
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
 def short(value: float) -> str:
     """Return a number in [0, 1] with three decimals and no leading zero."""
     return f"{value:.3f}".replace("0.", ".", 1) if value < 1 else f"{value:.3f}"

@@ -1,9 +1,9 @@
-"""AUC against dim: one panel a dataset, one line a method."""
+"""AUC against dim, or another number: one panel a dataset, one line a method."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,8 @@ def draw_curves(
     *,
     title: str = "",
     highlighted: str = "",
+    across: str = "dim (numbers stored per node)",
+    ticks: Sequence[float] | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write a figure of AUC against dim to every path, in the format of its suffix.
@@ -43,6 +45,8 @@ def draw_curves(
 
     Args:
         highlighted: method drawn in a thick black line, above the others.
+        across: what the curves have instead of dims.
+        ticks: where that axis is labelled; by default at every dim.
     """
     if not any(curve.size for panel in curves.values() for curve in panel.values()):
         raise ValueError("expected results to draw, got none that are finished")
@@ -52,12 +56,15 @@ def draw_curves(
     figure = new_figure(4.2 * num_columns + 2.6, 3.3 * num_rows + 0.5)
     panels = figure.subplots(num_rows, num_columns, squeeze=False, sharex=True).ravel()
     dims = sorted({d for panel in curves.values() for c in panel.values() for d in c[:, 0]})
+    dims = [dim for dim in dims if not np.isnan(dim)]
+    if ticks is not None and dims:
+        dims = [tick for tick in ticks if dims[0] / 2 <= tick <= dims[-1] * 2]
     for axes, (dataset, lines) in zip(panels, curves.items(), strict=False):
         _draw_panel(axes, dataset, lines, styles)
-        _label_dims(axes, [dim for dim in dims if not np.isnan(dim)])
+        _label_dims(axes, dims)
     for axes in panels[len(curves) :]:
         axes.remove()
-    _label_outside(panels[: len(curves)], num_columns)
+    _label_outside(panels[: len(curves)], num_columns, across)
     _add_legend(figure, styles)
     if title:
         figure.suptitle(title, x=0.01, horizontalalignment="left")
@@ -91,13 +98,13 @@ def _label_dims(axes: Axes, dims: list[float]) -> None:
         axes.set_xlim(dims[0] / 2, dims[0] * 2)
 
 
-def _label_outside(panels: Any, num_columns: int) -> None:
+def _label_outside(panels: Any, num_columns: int, across: str) -> None:
     """Name the axes at the rim; a panel with none below it shows its dims."""
     for i, axes in enumerate(panels):
         if i % num_columns == 0:
             axes.set_ylabel("AUC")
         if i + num_columns >= len(panels):
-            axes.set_xlabel("dim (numbers stored per node)")
+            axes.set_xlabel(across)
             axes.tick_params(labelbottom=True)
 
 
