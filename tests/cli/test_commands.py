@@ -160,7 +160,7 @@ def test_fit_goes_on_from_an_earlier_result(run, edges, tmp_path):
     before, after = tmp_path / "before", tmp_path / "after"
     run("fit", edges, "-o", before, *QUICK)
     edges.write_text(edges.read_text() + "new,p3\nnew,p5\np7,new\n")
-    assert "61 nodes, dim 8, 10 steps\n" in run("fit", edges, "--from", before, "-o", after, *QUICK)
+    assert "61 nodes, dim 8, 20 steps\n" in run("fit", edges, "--from", before, "-o", after, *QUICK)
     began = json.loads((after / "settings.json").read_text())["from"]
     assert (began["known_nodes"], began["new_nodes"]) == (60, 1)
     # What it went on from may be replaced by it.

@@ -179,7 +179,9 @@ def test_settling_learns_from_the_held_out_edges_too():
     held_out = validation.pairs[validation.is_edge].T
 
     def mean_score(settle):
-        training = TrainSettings(steps=200, settle=settle, batch_pairs=4000, stronger_l2=())
+        training = TrainSettings(
+            steps=200, settle=settle, batch_pairs=4000, stronger_l2=(), degree_discount=0
+        )
         method = EdgeProjection(dim=16, members=1, training=training)
         return method.fit(graph).score(*held_out).mean()
 
