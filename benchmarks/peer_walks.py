@@ -2,8 +2,9 @@
 
 python benchmarks/peer_walks.py WORK FOLDER THREADS LENGTH WALKS_PER_NODE SECONDS
 
-WORK is `first-order`, `second-order` or `ensmallen`; FOLDER holds the adjacency (indptr.npy,
-indices.npy) and, for ensmallen, the edges as text. Compilation is never counted.
+WORK is `first-order`, `second-order` or `ensmallen`; THREADS are counts, as 1,2; FOLDER holds the
+adjacency (indptr.npy, indices.npy) and, for ensmallen, the edges as text. Compilation is not
+counted, but for that of PecanPy's tables, which is part of every call that makes them.
 """
 
 from __future__ import annotations
@@ -58,39 +59,61 @@ def kernel_rate(graph: Any, num_steps: int, walks_per_node: int, seconds: float)
     return int((walks[:, -1].astype(np.int64) - 1).sum()) / best
 
 
-def first_order(folder: Path, length: int, walks_per_node: int, seconds: float) -> dict[str, float]:
+def keep_compiled(graph: Any) -> None:
+    """Have PecanPy compile once: each of its calls would anew, for seconds, which is left out."""
+    has_neighbours, move = graph.get_has_nbrs(), graph.get_move_forward()
+    graph.get_has_nbrs, graph.get_move_forward = lambda: has_neighbours, lambda: move
+
+
+def first_order(
+    folder: Path, threads: list[int], length: int, walks_per_node: int, seconds: float
+) -> list[dict[str, float]]:
     """Return steps a second of PecanPy's compiled function, and of the call its users make."""
+    from numba import set_num_threads
     from pecanpy import pecanpy
 
     graph = pecanpy_graph(pecanpy.FirstOrderUnweighted, folder, 1, 1)
-    # Every call would compile anew, for seconds, because these are made anew: that is left out.
-    has_neighbours, move = graph.get_has_nbrs(), graph.get_move_forward()
-    graph.get_has_nbrs, graph.get_move_forward = lambda: has_neighbours, lambda: move
-    kernel = kernel_rate(graph, length - 1, walks_per_node, seconds)
-    took, walks = best_of(lambda: graph.simulate_walks(walks_per_node, length - 1), 0)
-    steps = sum(len(walk) - 1 for walk in walks)
-    return {"kernel": kernel, "called": steps / took}
+    keep_compiled(graph)
+    rates = []
+    for count in threads:
+        set_num_threads(count)
+        kernel = kernel_rate(graph, length - 1, walks_per_node, seconds)
+        took, walks = best_of(lambda: graph.simulate_walks(walks_per_node, length - 1), 0)
+        steps = sum(len(walk) - 1 for walk in walks)
+        rates.append({"kernel": kernel, "called": steps / took})
+    return rates
 
 
 def second_order(
-    folder: Path, length: int, walks_per_node: int, seconds: float
-) -> dict[str, float]:
+    folder: Path, threads: list[int], length: int, walks_per_node: int, seconds: float
+) -> list[dict[str, float]]:
     """Return steps a second with PecanPy's tables, and what the tables take."""
+    from numba import set_num_threads
     from pecanpy import pecanpy
 
     graph = pecanpy_graph(pecanpy.PreComp, folder, P, Q)
     start = time.perf_counter()
     graph.preprocess_transition_probs()
-    took = time.perf_counter() - start
-    return {
-        "kernel": kernel_rate(graph, length - 1, walks_per_node, seconds),
-        "seconds_before": took,
+    tables = {
+        "seconds_before": time.perf_counter() - start,
         "mib": (graph.alias_j.nbytes + graph.alias_q.nbytes) / 2**20,
     }
+    keep_compiled(graph)
+    rates = []
+    for count in threads:
+        set_num_threads(count)
+        kernel = kernel_rate(graph, length - 1, walks_per_node, seconds)
+        rates.append({"kernel": kernel, **tables})
+    return rates
 
 
-def ensmallen(folder: Path, length: int, walks_per_node: int, seconds: float) -> dict[str, float]:
-    """Return steps a second of ensmallen's first-order walks over an undirected graph."""
+def ensmallen(
+    folder: Path, threads: list[int], length: int, walks_per_node: int, seconds: float
+) -> list[dict[str, float]]:
+    """Return steps a second of ensmallen's first-order walks over an undirected graph.
+
+    One number of threads only: it is read from the environment, when the process starts.
+    """
     from ensmallen import Graph
 
     graph = Graph.from_csv(
@@ -109,7 +132,7 @@ def ensmallen(folder: Path, length: int, walks_per_node: int, seconds: float) ->
     best, walks = best_of(
         lambda: graph.complete_walks(walk_length=length, iterations=walks_per_node), seconds
     )
-    return {"called": walks.shape[0] * (walks.shape[1] - 1) / best}
+    return [{"called": walks.shape[0] * (walks.shape[1] - 1) / best} for _ in threads]
 
 
 WORK = {"first-order": first_order, "second-order": second_order, "ensmallen": ensmallen}
@@ -118,11 +141,8 @@ WORK = {"first-order": first_order, "second-order": second_order, "ensmallen": e
 def main() -> None:
     """Measure one thing and print it."""
     work, folder, threads, length, walks_per_node, seconds = sys.argv[1:]
-    if work != "ensmallen":  # which reads the number of its threads from the environment
-        import numba
-
-        numba.set_num_threads(int(threads))
-    rates = WORK[work](Path(folder), int(length), int(walks_per_node), float(seconds))
+    counts = [int(count) for count in threads.split(",")]
+    rates = WORK[work](Path(folder), counts, int(length), int(walks_per_node), float(seconds))
     print(json.dumps(rates))
 
 

@@ -6,7 +6,7 @@ python benchmarks/walks.py --quick
 Graphs: two published splits, and an undirected R-MAT graph with 16 edges a node. All walks have 20
 nodes and start at every node equally often; steps are counted as made, and walks end at sinks.
 PecanPy's figures are those of the compiled function that makes its walks, called directly, and of
-`simulate_walks`, both without the seconds of compilation. Its tables for p and q need edges that go
+`simulate_walks`, without the seconds in which they are compiled. Its tables for p and q need edges that go
 both ways, so second-order walks are over undirected graphs; they take memory for every two edges
 that meet, too much for the R-MAT graph. ensmallen walks no directed graph with sinks, and its
 second-order walks stop with an illegal instruction on some processors; they are left out.
@@ -19,7 +19,8 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,20 @@ LARGEST_TABLES = 1 << 28
 NONE = "-"
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What is measured of each graph.
+
+    Attributes:
+        seconds: how long a measurement is repeated.
+        all_peers: ensmallen and PecanPy's tables too, which take long to start.
+    """
+
+    threads: list[int]
+    seconds: float
+    all_peers: bool
+
+
 def main() -> None:
     """Measure, print, keep if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -67,21 +82,17 @@ def main() -> None:
 def measure(arguments: argparse.Namespace) -> Report:
     """Return a table of first-order and one of second-order walks."""
     names = ("rmat",) if arguments.quick else ("wiki-vote", "ca-AstroPh", "rmat")
-    scale = 12 if arguments.quick else arguments.nodes
+    scale = 10 if arguments.quick else arguments.nodes
+    plan = Plan([1], 0.1, all_peers=False) if arguments.quick else Plan([1, 2], 1.0, all_peers=True)
     first, second, limits = [], [], {}
-    threads_before = get_num_threads()
     for name in names:
         graph = read_graph(name, scale)
         title = f"R-MAT 2^{scale}" if name == "rmat" else name
-        for threads in (1,) if arguments.quick else (1, 2):
-            reads = gather_rate(graph.indices.size, threads)
-            limits[f"random reads a second, {title}, {threads} threads"] = reads
-            set_num_threads(threads)
-            seconds = 0.1 if arguments.quick else 1.0
-            row = {"graph": title, "threads": threads}
-            first.append(row | first_order_row(graph, threads, seconds, reads))
-            second.append(row | second_order_row(graph, threads, seconds))
-    set_num_threads(threads_before)
+        reads = [gather_rate(graph.indices.size, count) for count in plan.threads]
+        for count, rate in zip(plan.threads, reads, strict=True):
+            limits[f"random reads a second, {title}, {count} threads"] = rate
+        first += [{"graph": title} | row for row in first_order_rows(graph, plan, reads)]
+        second += [{"graph": title} | row for row in second_order_rows(graph, plan)]
     tables = [
         Table("First-order walks, million steps a second", first),
         Table(f"Second-order walks with p = {P} and q = {Q}, million steps a second", second),
@@ -111,65 +122,67 @@ def walks_per_node(graph: Graph) -> int:
     return max(1, NUM_WALKS // graph.num_nodes)
 
 
-def first_order_row(graph: Graph, threads: int, seconds: float, reads: float) -> dict[str, Any]:
-    """Return the figures of first-order walks, ours and those of peers."""
+def first_order_rows(graph: Graph, plan: Plan, reads: list[float]) -> Iterator[dict[str, Any]]:
+    """Yield the figures of first-order walks, ours and those of peers."""
     csr, starts = (graph.indptr, graph.indices), shuffled_starts(graph)
     weights = np.random.default_rng(0).integers(1, 10, graph.indices.size).astype(np.float32)
     sums = kernels.cumulative_weights(graph.indptr, weights)
-    ours = step_rate(
-        lambda: kernels.first_order_walks(*csr, NO_WEIGHTS, starts, LENGTH, 0, 0), seconds
-    )
-    weighted = step_rate(
-        lambda: kernels.first_order_walks(*csr, sums, starts, LENGTH, 0, 0), seconds
-    )
     settings = WalkSettings(
         kind="forward", starts="nodes", walks_per_node=walks_per_node(graph), walk_length=LENGTH
     )
     pairs = WalkPairs(graph, settings, seed=0)
-    called = step_rate(lambda: pairs.walks(0, starts.size), seconds)
-    pecanpy = peer_rates("first-order", graph, threads, seconds)
-    row = {
-        "arcvec": ours / 1e6,
-        "weighted": weighted / 1e6,
-        "PecanPy's kernel": pecanpy["kernel"] / 1e6,
-        "times it": ours / pecanpy["kernel"],
-        "arcvec as called": called / 1e6,
-        "PecanPy as called": pecanpy["called"] / 1e6,
-        "times that": called / pecanpy["called"],
-        "ensmallen": NONE,
-        "times ensmallen": NONE,
-        "random reads": reads / 1e6,
-        "part of half of them": ours / (reads / 2),
-    }
-    if not graph.directed:
-        ensmallen = peer_rates("ensmallen", graph, threads, seconds)["called"]
-        row |= {"ensmallen": ensmallen / 1e6, "times ensmallen": ours / ensmallen}
-    return row
+    pecanpy = peer_rates("first-order", graph, plan.threads, plan.seconds)
+    for count, theirs, limit in zip(plan.threads, pecanpy, reads, strict=True):
+        ours, weighted, called = (
+            step_rate(walk, count, plan.seconds)
+            for walk in (
+                lambda: kernels.first_order_walks(*csr, NO_WEIGHTS, starts, LENGTH, 0, 0),
+                lambda: kernels.first_order_walks(*csr, sums, starts, LENGTH, 0, 0),
+                lambda: pairs.walks(0, starts.size),
+            )
+        )
+        row = {
+            "threads": count,
+            "arcvec": ours / 1e6,
+            "weighted": weighted / 1e6,
+            "PecanPy's kernel": theirs["kernel"] / 1e6,
+            "times it": ours / theirs["kernel"],
+            "arcvec as called": called / 1e6,
+            "PecanPy as called": theirs["called"] / 1e6,
+            "times that": called / theirs["called"],
+            "ensmallen": NONE,
+            "times ensmallen": NONE,
+            "random reads": limit / 1e6,
+            "part of half of them": ours / (limit / 2),
+        }
+        if plan.all_peers and not graph.directed:
+            ensmallen = peer_rates("ensmallen", graph, [count], plan.seconds)[0]["called"]
+            row |= {"ensmallen": ensmallen / 1e6, "times ensmallen": ours / ensmallen}
+        yield row
 
 
-def second_order_row(graph: Graph, threads: int, seconds: float) -> dict[str, Any]:
-    """Return the figures of second-order walks over the undirected graph."""
+def second_order_rows(graph: Graph, plan: Plan) -> Iterator[dict[str, Any]]:
+    """Yield the figures of second-order walks over the undirected graph."""
     graph = undirected(graph)
     csr, starts = (graph.indptr, graph.indices), shuffled_starts(graph)
-    ours = step_rate(
-        lambda: kernels.second_order_walks(*csr, NO_WEIGHTS, starts, LENGTH, P, Q, 0, 0), seconds
-    )
-    row = {
-        "arcvec": ours / 1e6,
-        "PecanPy's tables": NONE,
-        "times them": NONE,
-        "their seconds before": NONE,
-        "their MiB": NONE,
-    }
-    if np.square(np.diff(graph.indptr)).sum() <= LARGEST_TABLES:
-        pecanpy = peer_rates("second-order", graph, threads, seconds)
-        row |= {
-            "PecanPy's tables": pecanpy["kernel"] / 1e6,
-            "times them": ours / pecanpy["kernel"],
-            "their seconds before": pecanpy["seconds_before"],
-            "their MiB": pecanpy["mib"],
+    pecanpy = None
+    if plan.all_peers and np.square(graph.out_degrees).sum() <= LARGEST_TABLES:
+        pecanpy = peer_rates("second-order", graph, plan.threads, plan.seconds)
+    for place, count in enumerate(plan.threads):
+        ours = step_rate(
+            lambda: kernels.second_order_walks(*csr, NO_WEIGHTS, starts, LENGTH, P, Q, 0, 0),
+            count,
+            plan.seconds,
+        )
+        theirs = pecanpy[place] if pecanpy else None
+        yield {
+            "threads": count,
+            "arcvec": ours / 1e6,
+            "PecanPy's tables": theirs["kernel"] / 1e6 if theirs else NONE,
+            "times them": ours / theirs["kernel"] if theirs else NONE,
+            "their seconds before": theirs["seconds_before"] if theirs else NONE,
+            "their MiB": theirs["mib"] if theirs else NONE,
         }
-    return row
 
 
 def shuffled_starts(graph: Graph) -> NDArray[np.int32]:
@@ -179,26 +192,34 @@ def shuffled_starts(graph: Graph) -> NDArray[np.int32]:
     return starts
 
 
-def step_rate(walk: Callable[[], NDArray[np.int32]], seconds: float) -> float:
+def step_rate(walk: Callable[[], NDArray[np.int32]], threads: int, seconds: float) -> float:
     """Return the steps a second of the fastest of at least three runs."""
-    walk()  # compiled before it is timed
-    once, _ = seconds_of(walk, repeats=1)
-    took, walks = seconds_of(walk, repeats=max(3, round(seconds / once)))
+    before = get_num_threads()
+    set_num_threads(threads)
+    try:
+        walk()  # compiled before it is timed
+        once, _ = seconds_of(walk, repeats=1)
+        took, walks = seconds_of(walk, repeats=max(3, round(seconds / once)))
+    finally:
+        set_num_threads(before)
     return int((walks[:, 1:] >= 0).sum()) / took
 
 
-def peer_rates(work: str, graph: Graph, threads: int, seconds: float) -> dict[str, float]:
-    """Return what `peer_walks.py` measures, in a process of its own."""
+def peer_rates(
+    work: str, graph: Graph, threads: list[int], seconds: float
+) -> list[dict[str, float]]:
+    """Return what `peer_walks.py` measures with each number of threads, in a process of its own."""
     script = Path(__file__).with_name("peer_walks.py")
     with tempfile.TemporaryDirectory() as folder:
         np.save(f"{folder}/indptr.npy", graph.indptr)
         np.save(f"{folder}/indices.npy", graph.indices)
         if work == "ensmallen":
             write_edges(graph, Path(folder) / "edges.tsv")
-        numbers = map(str, (threads, LENGTH, walks_per_node(graph), seconds))
+        counts = ",".join(map(str, threads))
+        numbers = (counts, *map(str, (LENGTH, walks_per_node(graph), seconds)))
         command = [str(peers_python()), str(script), work, folder, *numbers]
-        _, _, printed = run_apart(command, RAYON_NUM_THREADS=str(threads))
-    rates: dict[str, float] = json.loads(printed)
+        _, _, printed = run_apart(command, RAYON_NUM_THREADS=counts.split(",")[0])
+    rates: list[dict[str, float]] = json.loads(printed)
     return rates
 
 
