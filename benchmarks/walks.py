@@ -6,8 +6,8 @@ python benchmarks/walks.py --quick
 Graphs: two published splits, and an undirected R-MAT graph with 16 edges a node. All walks have 20
 nodes and start at every node equally often; steps are counted as made, and walks end at sinks.
 PecanPy's figures are those of the compiled function that makes its walks, called directly, and of
-`simulate_walks`, without the seconds in which they are compiled. Its tables for p and q need edges that go
-both ways, so second-order walks are over undirected graphs; they take memory for every two edges
+`simulate_walks`, compilation left out. Its tables for p and q need edges that go both ways, so
+second-order walks are over undirected graphs; they take memory for every two edges
 that meet, too much for the R-MAT graph. ensmallen walks no directed graph with sinks, and its
 second-order walks stop with an illegal instruction on some processors; they are left out.
 For the limit, numbers are read at random places of an array as large as the edges: a step must
