@@ -47,6 +47,8 @@ from arcvec.kernels import walks as kernels
 from arcvec.sampling.pairs import WalkPairs
 from arcvec.sampling.settings import WalkSettings
 
+ORDERS = ("first", "second")
+GRAPHS = ("wiki-vote", "ca-AstroPh", "rmat")
 LENGTH = 20
 EDGES_PER_NODE = 16
 NUM_WALKS = 200_000
@@ -76,12 +78,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--nodes", type=int, default=20, help="log2 of the R-MAT graph's nodes")
     parser.add_argument("--quick", action="store_true", help="a small graph, one thread")
+    parser.add_argument("--graphs", choices=GRAPHS, nargs="+", default=GRAPHS)
+    parser.add_argument("--orders", choices=ORDERS, nargs="+", default=ORDERS)
     run_benchmark(parser, measure)
 
 
 def measure(arguments: argparse.Namespace) -> Report:
     """Return a table of first-order and one of second-order walks."""
-    names = ("rmat",) if arguments.quick else ("wiki-vote", "ca-AstroPh", "rmat")
+    names = ["rmat"] if arguments.quick else arguments.graphs
     scale = 10 if arguments.quick else arguments.nodes
     plan = Plan([1], 0.1, all_peers=False) if arguments.quick else Plan([1, 2], 1.0, all_peers=True)
     first, second, limits = [], [], {}
@@ -91,12 +95,16 @@ def measure(arguments: argparse.Namespace) -> Report:
         reads = [gather_rate(graph.indices.size, count) for count in plan.threads]
         for count, rate in zip(plan.threads, reads, strict=True):
             limits[f"random reads a second, {title}, {count} threads"] = rate
-        first += [{"graph": title} | row for row in first_order_rows(graph, plan, reads)]
-        second += [{"graph": title} | row for row in second_order_rows(graph, plan)]
+        if "first" in arguments.orders:
+            rows = first_order_rows(graph, plan, reads)
+            first += [{"graph": title} | row for row in rows]
+        if "second" in arguments.orders:
+            second += [{"graph": title} | row for row in second_order_rows(graph, plan)]
     tables = [
         Table("First-order walks, million steps a second", first),
         Table(f"Second-order walks with p = {P} and q = {Q}, million steps a second", second),
     ]
+    tables = [table for table in tables if table.rows]
     return Report(command_line(), tables, limits)
 
 
