@@ -12,7 +12,7 @@ from arcvec.kernels.walks import (
     first_order_walks,
     second_order_walks,
 )
-from tests.kernels.twins import rows_of, slow_walk
+from tests.kernels.twins import rows_of, slow_second_order_walk, slow_walk
 
 NO_WEIGHTS = np.empty(0)
 
@@ -73,6 +73,54 @@ def test_alternating_against_plain_python(random_graph, weighted):
     assert walks.tolist() == [slow_walk(step_maps, start, 9, 3, start) for start in range(40)]
     # Only the first step can fail: a target always leads back to the source it came from.
     assert set((walks == -1).sum(axis=1)) == {0, 8}
+
+
+# The last pair forbids most proposals, so that rows are scanned.
+@pytest.mark.parametrize(("p", "q"), [(0.5, 2.0), (4.0, 0.25), (1.0, 3.0), (1e4, 1e-3)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_second_order_against_plain_python(random_graph, weighted, p, q):
+    graph = random_graph if weighted else unweighted(random_graph)
+    cumulative = cumulative_weights(graph.indptr, graph.weights) if weighted else NO_WEIGHTS
+    starts = np.tile(np.arange(40, dtype=np.int32), 3)
+    walks = second_order_walks(graph.indptr, graph.indices, cumulative, starts, 12, p, q, 7, 100)
+    rows = rows_of(graph)
+    expected = [
+        slow_second_order_walk(rows, start, 12, p, q, 7, 100 + number)
+        for number, start in enumerate(starts.tolist())
+    ]
+    assert walks.tolist() == expected
+
+
+# Walks go in groups in lock step, and leave them where they end: groups that are full, that are
+# not, and that nobody is left in.
+@pytest.mark.parametrize("num_walks", [0, 1, 63, 64, 65, 200])
+def test_walks_do_not_depend_on_those_beside_them(random_graph, num_walks):
+    graph = unweighted(random_graph)
+    out = (graph.indptr, graph.indices, NO_WEIGHTS)
+    back = (graph.transposed.indptr, graph.transposed.indices, NO_WEIGHTS)
+    starts = (np.arange(num_walks) * 7 % 40).astype(np.int32)
+
+    def check(walk):
+        whole = walk(starts, 0)
+        alone = [walk(starts[i : i + 1], i)[0] for i in range(num_walks)]
+        np.testing.assert_array_equal(whole, np.reshape(alone, (num_walks, 6)))
+
+    check(lambda starts, first: first_order_walks(*out, starts, 6, 1, first))
+    check(lambda starts, first: alternating_walks(*out, *back, starts, 6, 1, first))
+    check(lambda starts, first: second_order_walks(*out, starts, 6, 0.5, 2.0, 1, first))
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_walks_of_one_or_two_nodes(random_graph, length):
+    graph = unweighted(random_graph)
+    out = (graph.indptr, graph.indices, NO_WEIGHTS)
+    starts = np.arange(40, dtype=np.int32)
+    for walks in (
+        first_order_walks(*out, starts, length, 1, 0),
+        second_order_walks(*out, starts, length, 0.5, 2.0, 1, 0),
+    ):
+        assert walks.shape == (40, length)
+        np.testing.assert_array_equal(walks[:, 0], starts)
 
 
 def test_cumulative_weights_restart_in_every_row(random_graph):

@@ -46,6 +46,39 @@ def slow_walk(step_maps, start, length, seed, walk):
     return nodes + [-1] * (length - len(nodes))
 
 
+def slow_second_order_walk(rows, start, length, p, q, seed, walk, max_proposals=32):
+    """Walk with node2vec's p and q: propose, keep by the bias, scan the row after many refusals."""
+
+    def bias(previous, target):
+        if target == previous:
+            return 1 / p
+        return 1.0 if target in rows[previous][0] else 1 / q
+
+    nodes = [start]
+    for step in range(1, length):
+        targets, weights = rows[nodes[-1]]
+        if not targets:
+            break
+        draw = step * (2 * max_proposals + 1)
+        chosen = slow_neighbour(targets, weights, seed, walk, draw)
+        if step > 1:
+            previous = nodes[-2]
+            for _ in range(max_proposals):
+                x = slow_unit(seed, walk, draw + 1) * max(1, 1 / p, 1 / q)
+                if x < bias(previous, chosen):
+                    break
+                draw += 2
+                chosen = slow_neighbour(targets, weights, seed, walk, draw)
+            else:
+                masses = [
+                    w * bias(previous, t)
+                    for t, w in zip(targets, weights or [1.0] * len(targets), strict=True)
+                ]
+                chosen = slow_neighbour(targets, masses, seed, walk, draw)
+        nodes.append(chosen)
+    return nodes + [-1] * (length - len(nodes))
+
+
 def rows_of(graph):
     """Return node -> (targets, weights or None)."""
     rows = {}

@@ -5,61 +5,99 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import cyclopts
 from cyclopts import App, Parameter
 
 from arcvec import __version__
-from arcvec.cli.add import add
-from arcvec.cli.calibrate import calibrate
-from arcvec.cli.doctor import doctor
 from arcvec.cli.errors import describe_error, describe_usage_error, fail
-from arcvec.cli.experiment import experiment
-from arcvec.cli.explain import explain
-from arcvec.cli.explore import explore
-from arcvec.cli.export import export
-from arcvec.cli.fit import fit
-from arcvec.cli.flags import Out
-from arcvec.cli.graphs import ingest, split
-from arcvec.cli.index import index
-from arcvec.cli.plot import plot
-from arcvec.cli.recommend import recommend
-from arcvec.cli.report import report
-from arcvec.cli.results import evaluate, score
-from arcvec.cli.serve import serve
 from arcvec.console import show_log_as_notes
 
-app = App(
-    name="arcvec",
-    help="Learn a source and a target vector for every node of a graph; predict its next edges.",
-    version=__version__,
-    default_parameter=Parameter(negative_none=()),
-    result_action="return_value",
-    suppress_keyboard_interrupt=False,
-)
+COMMANDS = {
+    "demo": (
+        "demo",
+        "Learn the import graph of Python's standard library, end to end, in under a minute.",
+    ),
+    "ingest": (
+        "graphs",
+        "Read an edge list into a graph folder, which later commands open at once.",
+    ),
+    "split": (
+        "graphs",
+        "Cut the edges into train and test, with negatives, by the paper's protocol.",
+    ),
+    "fit": ("fit", "Learn the vectors of a graph and write them to a result folder."),
+    "add": (
+        "add",
+        "Give vectors to new nodes by their edges to known ones, without training again.",
+    ),
+    "evaluate": ("results", "Measure link prediction on the test edges of a split."),
+    "calibrate": (
+        "calibrate",
+        "Fit how scores become probabilities, for `score` and `recommend` with --probability.",
+    ),
+    "score": ("results", "Score the pairs of nodes in a file, in their order."),
+    "recommend": ("recommend", "Name the best new edges of some nodes, or of all."),
+    "index": (
+        "index",
+        "Build the index that `recommend --approximate` uses, and keep it in the result folder.",
+    ),
+    "explain": ("explain", "Say where an edge ranks, and which known edges are most like it."),
+    "export": ("export", "Write the vectors as Parquet, word2vec text, safetensors or .npy files."),
+    "plot": ("plot", "Draw the two spaces of a result, or the course of its training."),
+    "report": (
+        "report",
+        "Write a result as one HTML page: graph, settings, training, test numbers, "
+        "recommendations.",
+    ),
+    "explore": (
+        "explore",
+        "Show both spaces of a result in a page: search, click, see known edges and predictions.",
+    ),
+    "serve": (
+        "serve",
+        "Answer questions about a result over HTTP: /v1/score, /v1/recommend, /v1/nodes.",
+    ),
+    "experiment": (
+        "experiment",
+        "Run a grid of datasets, methods, dims and seeds, and make its tables; "
+        "goes on where it was.",
+    ),
+    "doctor": (
+        "doctor",
+        "Tell versions, threads and folders, and check that this installation computes right.",
+    ),
+}
+"""Command -> its module, and the first line of what it says about itself.
+
+A command is imported when it is called; the list of all commands takes these lines instead.
+"""
 
 
-@app.command
-def demo(*, out: Out = Path("arcvec-demo"), seed: int = 0) -> None:
-    """Learn the import graph of Python's standard library, end to end, in under a minute.
+def make_app(*, listing: bool = False) -> App:
+    """Return the command line.
 
     Args:
-        out: folder for split, result and picture; that of an earlier demo is replaced.
-        seed: decides every random choice.
+        listing: only to list the commands, in a fifth of the time: nothing of theirs is imported.
     """
-    from arcvec.demo import run_demo
+    app = App(
+        name="arcvec",
+        help="Learn a source and a target vector for every node of a graph; "
+        "predict its next edges.",
+        # Markdown takes as long to import as everything else that a list of commands needs.
+        help_format="plaintext" if listing else None,
+        version=__version__,
+        default_parameter=Parameter(negative_none=()),
+        result_action="return_value",
+        suppress_keyboard_interrupt=False,
+    )
+    for name, (module, summary) in COMMANDS.items():
+        shown = summary.replace("`", "") if listing else None
+        app.command(f"arcvec.cli.{module}:{name}", help=shown)
+    return app
 
-    run_demo(out, seed)
 
-
-COMMANDS = (
-    *(ingest, split, fit, add),
-    *(evaluate, calibrate, score, recommend, index, explain),
-    *(export, plot, report, explore, serve, experiment, doctor),
-)
-for command in COMMANDS:
-    app.command(command)
+app = make_app()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -68,8 +106,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # much faster on a busy one. Read when torch and numba are first imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     show_log_as_notes()
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    called = make_app(listing=True) if given in ([], ["--help"], ["-h"]) else app
     try:
-        app(arguments, exit_on_error=False, print_error=False)
+        called(given, exit_on_error=False, print_error=False)
     except cyclopts.CycloptsError as error:
         sys.exit(fail(describe_usage_error(error), code=2))
     except KeyboardInterrupt:

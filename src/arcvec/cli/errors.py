@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import cyclopts
-import pydantic
 
 from arcvec.console import escape, messages
-from arcvec.methods.edge_projection import EdgeProjection
-from arcvec.settings import describe_validation_error
 
 
 def fail(message: str, *, code: int) -> int:
@@ -30,6 +27,12 @@ def describe_error(error: Exception) -> str:
 
 def describe_usage_error(error: cyclopts.CycloptsError) -> str:
     """Return one line about flags that could not be understood."""
+    # Here, because the list of commands needs none of them.
+    import pydantic
+
+    from arcvec.methods.edge_projection import EdgeProjection
+    from arcvec.settings import describe_validation_error
+
     cause = error.__cause__ or error.__context__
     if isinstance(cause, pydantic.ValidationError):
         return describe_validation_error(cause, EdgeProjection)

@@ -20,25 +20,48 @@ def _mix(x):
 
 
 @njit(cache=True, inline="always")
-def draw_bits(seed, item, step):
-    """Return 64 random bits decided by three integers."""
+def item_state(seed, item):
+    """Return what the draws of one item begin with; worth keeping where it has many."""
+    return _mix(np.uint64(seed) * _GOLDEN + np.uint64(item) * _ITEM)
+
+
+@njit(cache=True, inline="always")
+def bits_at(state, step):
+    """Return 64 random bits decided by the state of an item and a step."""
     # The item is mixed before the step is added, so that (item, step) and (item + 1, step - k)
     # never fall on the same counter.
-    state = _mix(np.uint64(seed) * _GOLDEN + np.uint64(item) * _ITEM)
     return _mix(state + np.uint64(step) * _GOLDEN + _GOLDEN)
 
 
 @njit(cache=True, inline="always")
-def draw_below(seed, item, step, bound):
+def below_at(state, step, bound):
     """Return a random integer in 0..bound - 1; the bias is below bound / 2^32."""
-    high = draw_bits(seed, item, step) >> np.uint64(32)
+    high = bits_at(state, step) >> np.uint64(32)
     return np.int64((high * np.uint64(bound)) >> np.uint64(32))
+
+
+@njit(cache=True, inline="always")
+def unit_at(state, step):
+    """Return a random float64 in [0, 1)."""
+    return np.float64(bits_at(state, step) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(cache=True, inline="always")
+def draw_bits(seed, item, step):
+    """Return 64 random bits decided by three integers."""
+    return bits_at(item_state(seed, item), step)
+
+
+@njit(cache=True, inline="always")
+def draw_below(seed, item, step, bound):
+    """Return a random integer in 0..bound - 1, as `below_at`."""
+    return below_at(item_state(seed, item), step, bound)
 
 
 @njit(cache=True, inline="always")
 def draw_unit(seed, item, step):
     """Return a random float64 in [0, 1)."""
-    return np.float64(draw_bits(seed, item, step) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+    return unit_at(item_state(seed, item), step)
 
 
 @njit(cache=True)

@@ -3,6 +3,11 @@
 Every draw is decided by (seed, number of the walk, number of the draw): a walk is the same on any
 thread and however many walks are made in one call. Where `cumulative` is empty all edges
 of a node are equally likely; else it holds the running sums of weights inside each row.
+
+In a graph larger than the caches a step waits for memory twice: for the row of its node, and for
+the target it draws there. One walk can only wait, as each step begins where the last one ended. So
+a thread takes a group of walks in lock step: it asks for all their rows, then for all their
+targets, and memory answers many at a time.
 """
 
 from __future__ import annotations
@@ -11,10 +16,15 @@ import numpy as np
 from numba import njit, prange
 
 from arcvec.kernels.edges import find_edge
-from arcvec.kernels.rng import draw_below, draw_unit
+from arcvec.kernels.rng import below_at, item_state, unit_at
+
+# Walks in lock step. More do not make memory faster, and what a group keeps must stay in the
+# nearest cache.
+_GROUP = 64
 
 # A rejected proposal costs two draws; after this many, scanning the row once is cheaper.
 _MAX_PROPOSALS = 32
+_DRAWS_PER_STEP = 2 * _MAX_PROPOSALS + 1
 
 
 @njit(cache=True, parallel=True)
@@ -43,15 +53,61 @@ def _upper_bound(values, low, high, x):
 
 
 @njit(cache=True, inline="always")
-def _propose(indptr, indices, cumulative, node, seed, walk, draw):
-    """Return a neighbour of `node` drawn by weight, or -1 if it has none."""
-    first, last = indptr[node], indptr[node + 1]
+def _draw_place(indptr, cumulative, node, state, draw):
+    """Return where in `indices` a neighbour of `node` drawn by weight stands, or -1 without any."""
+    # Unsigned positions: signed ones are looked at again, in case they count from the end.
+    first, last = indptr[np.uint64(node)], indptr[np.uint64(node) + np.uint64(1)]
     if first == last:
         return np.int64(-1)
     if cumulative.size == 0:
-        return np.int64(indices[first + draw_below(seed, walk, draw, last - first)])
-    x = draw_unit(seed, walk, draw) * cumulative[last - 1]
-    return np.int64(indices[_upper_bound(cumulative, first, last, x)])
+        return first + below_at(state, draw, last - first)
+    x = unit_at(state, draw) * cumulative[last - 1]
+    return np.int64(_upper_bound(cumulative, first, last, x))
+
+
+@njit(cache=True, inline="always")
+def _start_group(starts, begin, seed, first_walk, walks):
+    """Put the walks of a group at their starts.
+
+    Returns:
+        Of each walk its row in `walks`, its node, and its state for the random draws.
+    """
+    size = min(_GROUP, starts.size - begin)
+    rows = np.arange(begin, begin + size)
+    nodes = starts[begin : begin + size].copy()
+    states = np.empty(size, dtype=np.uint64)
+    for k in range(size):
+        states[k] = item_state(seed, first_walk + begin + k)
+        walks[begin + k, 0] = nodes[k]
+    return rows, nodes, states
+
+
+@njit(cache=True)
+def _step_group(indptr, indices, cumulative, group, places, live, step, walks):
+    """Take one step with the first `live` walks of a group; one that cannot moves behind them.
+
+    Args:
+        group: rows, nodes and states of the walks.
+        places: scratch, (size of the group,) int64.
+
+    Returns:
+        How many walks are left.
+    """
+    rows, nodes, states = group
+    k = 0
+    while k < live:
+        place = _draw_place(indptr, cumulative, nodes[k], states[k], step)
+        if place < 0:
+            walks[rows[k], step:] = -1
+            live -= 1
+            rows[k], nodes[k], states[k] = rows[live], nodes[live], states[live]
+        else:
+            places[k] = place
+            k += 1
+    for k in range(live):
+        nodes[k] = indices[np.uint64(places[k])]
+        walks[rows[k], step] = nodes[k]
+    return live
 
 
 @njit(cache=True, parallel=True)
@@ -69,15 +125,13 @@ def first_order_walks(indptr, indices, cumulative, starts, length, seed, first_w
         (w, length) int32. A walk that meets a node without out-edges stops; the rest of its row
         is -1.
     """
-    walks = np.full((starts.size, length), -1, dtype=np.int32)
-    for i in prange(starts.size):
-        node = np.int64(starts[i])
-        walks[i, 0] = node
+    walks = np.empty((starts.size, length), dtype=np.int32)
+    for number in prange(-(-starts.size // _GROUP)):
+        group = _start_group(starts, number * _GROUP, seed, first_walk, walks)
+        places = np.empty(_GROUP, dtype=np.int64)
+        live = group[0].size
         for step in range(1, length):
-            node = _propose(indptr, indices, cumulative, node, seed, first_walk + i, step)
-            if node < 0:
-                break
-            walks[i, step] = node
+            live = _step_group(indptr, indices, cumulative, group, places, live, step, walks)
     return walks
 
 
@@ -105,19 +159,18 @@ def alternating_walks(
     Returns:
         (w, length) int32, -1 where the walk ended.
     """
-    walks = np.full((starts.size, length), -1, dtype=np.int32)
-    for i in prange(starts.size):
-        node = np.int64(starts[i])
-        walk = first_walk + i
-        walks[i, 0] = node
+    walks = np.empty((starts.size, length), dtype=np.int32)
+    for number in prange(-(-starts.size // _GROUP)):
+        group = _start_group(starts, number * _GROUP, seed, first_walk, walks)
+        places = np.empty(_GROUP, dtype=np.int64)
+        live = group[0].size
         for step in range(1, length):
             if step % 2 == 1:
-                node = _propose(indptr, indices, cumulative, node, seed, walk, step)
+                live = _step_group(indptr, indices, cumulative, group, places, live, step, walks)
             else:
-                node = _propose(in_indptr, in_indices, in_cumulative, node, seed, walk, step)
-            if node < 0:
-                break
-            walks[i, step] = node
+                live = _step_group(
+                    in_indptr, in_indices, in_cumulative, group, places, live, step, walks
+                )
     return walks
 
 
@@ -131,19 +184,35 @@ def _bias(indptr, indices, previous, proposed, p, q):
     return 1.0 / q
 
 
+@njit(cache=True, inline="always")
+def _is_kept(indptr, indices, previous, proposed, p, q, x):
+    """Tell whether the bias of a proposal is above x; edges are looked up only if they decide."""
+    if proposed == previous:
+        return x < 1.0 / p
+    if x < min(1.0, 1.0 / q):
+        return True
+    if x >= max(1.0, 1.0 / q):
+        return False
+    return (find_edge(indptr, indices, previous, proposed) >= 0) == (q > 1.0)
+
+
 @njit(cache=True)
 def _scan_second_order(indptr, indices, cumulative, previous, node, p, q, x):
     """Return the neighbour at fraction x of the exact second-order distribution of one row."""
     first, last = indptr[node], indptr[node + 1]
-    masses = np.empty(last - first, dtype=np.float64)
-    total = 0.0
-    for i in range(first, last):
-        weight = 1.0
-        if cumulative.size:
-            weight = cumulative[i] - (cumulative[i - 1] if i > first else 0.0)
-        total += weight * _bias(indptr, indices, previous, indices[i], p, q)
-        masses[i - first] = total
-    return np.int64(indices[first + _upper_bound(masses, 0, last - first, x * total)])
+    # Two passes instead of stored masses, which would take as much memory as the row.
+    threshold = np.inf
+    for _ in range(2):
+        total = 0.0
+        for i in range(first, last):
+            weight = 1.0
+            if cumulative.size:
+                weight = cumulative[i] - (cumulative[i - 1] if i > first else 0.0)
+            total += weight * _bias(indptr, indices, previous, indices[i], p, q)
+            if total > threshold:
+                return indices[i]
+        threshold = x * total
+    return indices[last - 1]
 
 
 @njit(cache=True, parallel=True)
@@ -157,34 +226,52 @@ def second_order_walks(indptr, indices, cumulative, starts, length, p, q, seed, 
     Returns:
         (w, length) int32, -1 where the walk ended.
     """
-    walks = np.full((starts.size, length), -1, dtype=np.int32)
-    largest = max(1.0, 1.0 / p, 1.0 / q)
-    draws_per_step = 2 * _MAX_PROPOSALS + 1
-    for i in prange(starts.size):
-        walk = first_walk + i
-        previous = np.int64(-1)
-        node = np.int64(starts[i])
-        walks[i, 0] = node
-        for step in range(1, length):
-            draw = step * draws_per_step
-            proposed = _propose(indptr, indices, cumulative, node, seed, walk, draw)
-            if proposed < 0:
-                break
-            if previous >= 0:
-                rejected = 0
-                while draw_unit(seed, walk, draw + 1) * largest >= _bias(
-                    indptr, indices, previous, proposed, p, q
-                ):
-                    rejected += 1
-                    draw += 2
-                    if rejected == _MAX_PROPOSALS:
-                        x = draw_unit(seed, walk, draw)
-                        proposed = _scan_second_order(
-                            indptr, indices, cumulative, previous, node, p, q, x
-                        )
-                        break
-                    proposed = _propose(indptr, indices, cumulative, node, seed, walk, draw)
-            previous = node
-            node = proposed
-            walks[i, step] = node
+    walks = np.empty((starts.size, length), dtype=np.int32)
+    for number in prange(-(-starts.size // _GROUP)):
+        group = _start_group(starts, number * _GROUP, seed, first_walk, walks)
+        _walk_second_order(indptr, indices, cumulative, group, p, q, walks)
     return walks
+
+
+@njit(cache=True)
+def _walk_second_order(indptr, indices, cumulative, group, p, q, walks):
+    """Walk a group to its end: in a turn every walk has one proposal, and steps if it is kept."""
+    rows, nodes, states = group
+    live, length = rows.size, walks.shape[1]
+    previous = np.full(live, -1, dtype=np.int32)
+    steps = np.ones(live, dtype=np.int64)
+    rejected = np.zeros(live, dtype=np.int64)
+    places = np.empty(live, dtype=np.int64)
+    largest = max(1.0, 1.0 / p, 1.0 / q)
+    while live:
+        k = 0
+        while k < live:
+            place = np.int64(-1)
+            if steps[k] < length:
+                draw = steps[k] * _DRAWS_PER_STEP + 2 * rejected[k]
+                place = _draw_place(indptr, cumulative, nodes[k], states[k], draw)
+            if place < 0:
+                walks[rows[k], steps[k] :] = -1
+                live -= 1
+                rows[k], nodes[k], states[k] = rows[live], nodes[live], states[live]
+                previous[k], steps[k], rejected[k] = previous[live], steps[live], rejected[live]
+            else:
+                places[k] = place
+                k += 1
+        for k in range(live):
+            proposed = indices[np.uint64(places[k])]
+            if previous[k] >= 0:
+                draw = steps[k] * _DRAWS_PER_STEP + 2 * rejected[k] + 1
+                x = unit_at(states[k], draw) * largest
+                if not _is_kept(indptr, indices, previous[k], proposed, p, q, x):
+                    rejected[k] += 1
+                    if rejected[k] < _MAX_PROPOSALS:
+                        continue
+                    x = unit_at(states[k], draw + 1)
+                    proposed = _scan_second_order(
+                        indptr, indices, cumulative, previous[k], nodes[k], p, q, x
+                    )
+            previous[k], nodes[k] = nodes[k], proposed
+            walks[rows[k], steps[k]] = proposed
+            steps[k] += 1
+            rejected[k] = 0

@@ -76,7 +76,7 @@ class WalkPairs:
         if first + count > self._num_walks:
             tail = self._num_walks - first
             return np.concatenate([self.walks(first, tail), self.walks(0, count - tail)])
-        starts = self._starts(np.arange(first, first + count))
+        starts = self._starts(first, count)
         length, seed = self.settings.walk_length, derive_seed(self.seed, "walk")
         graph = self.graph
         out = (graph.indptr, graph.indices, self._cumulative(graph))
@@ -96,17 +96,20 @@ class WalkPairs:
     def _num_walks(self) -> int:
         return self.settings.walks_per_node * self.graph.num_nodes
 
-    def _starts(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+    def _starts(self, first: int, count: int) -> NDArray[np.int32]:
         num_nodes = self.graph.num_nodes
         if self.settings.starts == "nodes":
-            passes, places = np.divmod(numbers, num_nodes)
-            starts = np.empty(numbers.size, dtype=np.int32)
-            for number in np.unique(passes):
-                order = np.random.default_rng(derive_seed(self.seed, "start", int(number)))
-                chosen = passes == number
-                starts[chosen] = order.permutation(num_nodes)[places[chosen]]
-            return starts
+            passes = range(first // num_nodes, -(-(first + count) // num_nodes))
+            orders = [
+                np.random.default_rng(derive_seed(self.seed, "start", number)).permutation(
+                    num_nodes
+                )
+                for number in passes
+            ]
+            skipped = first % num_nodes
+            return np.concatenate(orders)[skipped : skipped + count].astype(np.int32)
         cumulative = self._cumulative_strengths
+        numbers = np.arange(first, first + count)
         units = draw_units(derive_seed(self.seed, "start"), numbers)
         found = np.searchsorted(cumulative, units * cumulative[-1], side="right")
         # Rounding may carry a draw up to the total itself.
