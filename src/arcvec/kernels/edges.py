@@ -61,3 +61,19 @@ def shared_entries(indptr, indices, other_indptr, other_indices):
                 place += 1
             shared[entry] = place < end and other_indices[place] == indices[entry]
     return shared
+
+
+@njit(cache=True, parallel=True)
+def scaled_entries(indptr, indices, weights, rows, columns):
+    """Return the weight of each entry times the factors of its row and its column: float32.
+
+    Args:
+        weights: one an entry, or a single one for all.
+        rows, columns: (n,) float64.
+    """
+    scaled = np.empty(indices.size, dtype=np.float32)
+    for row in prange(indptr.size - 1):
+        for entry in range(indptr[row], indptr[row + 1]):
+            weight = weights[entry] if weights.size == indices.size else weights[0]
+            scaled[entry] = rows[row] * weight * columns[indices[entry]]
+    return scaled

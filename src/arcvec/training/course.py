@@ -90,11 +90,13 @@ class Course:
         self._train(state, self.seen, seed, self.validation)
         while not done and (chosen := self._next_trial(state)) is not None:
             best, trial = state.keep_better(), state.trial + 1
+            best.put_aside()
             state = self.plan.state(self.seen, seed)
             state.window, state.output_l2 = chosen
             state.trial, state.kept = trial, best
             self._train(state, self.seen, seed, self.validation)
         state = state.keep_better()
+        state.take_back()
         if self.validation and self.settings.finds_discount:
             state.watched = self.validation.scores(state.result())
         return state
