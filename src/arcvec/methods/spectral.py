@@ -8,12 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcvec.graph.graph import Graph
+from arcvec.methods.subspace import leading_subspace
 
 # Up to this size, or four times the vectors asked for, a dense solver is as quick, and exact.
 _DENSE_NODES = 256
 # Enough where vectors are only a start.
 _ITERATIONS = 4
 _ROWS_AT_ONCE = 1 << 16
+# Above this size a solver must do without copies of its vectors.
+_COPIED_NODES = 1 << 18
 
 
 def adjacency(graph: Graph) -> Any:
@@ -152,12 +155,19 @@ def spectral_rows(graph: Graph, columns: int, seed: int) -> NDArray[np.float32]:
         some[:] = rng.normal(scale=spread, size=some.shape)
     if count < 1:
         return rows
-    left, values, right = randomized_svd(
-        matrix, count, n_iter=_ITERATIONS, random_state=int(rng.integers(1 << 32))
-    )
-    places = np.hstack([left * values, right.T * values][:sides])
-    lengths = np.linalg.norm(places, axis=1, keepdims=True)
-    rows[:, : places.shape[1]] = np.divide(places, lengths, where=lengths > 0, out=places)
+    if graph.num_nodes > _COPIED_NODES:
+        left, values, right = leading_subspace(matrix, count, _ITERATIONS, rng)
+    else:
+        left, values, right = randomized_svd(
+            matrix, count, n_iter=_ITERATIONS, random_state=int(rng.integers(1 << 32))
+        )
+        right = right.T
+    for side, vectors in enumerate((left, right)[:sides]):
+        np.multiply(vectors, values, out=rows[:, side * count : (side + 1) * count])
+    for first in range(0, graph.num_nodes, _ROWS_AT_ONCE):
+        places = rows[first : first + _ROWS_AT_ONCE, : sides * count]
+        lengths = np.linalg.norm(places, axis=1, keepdims=True)
+        np.divide(places, lengths, where=lengths > 0, out=places)
     for side in range(sides):
         degrees = np.log1p(sums[side])
         rows[:, -1 - side] = spread * (degrees - degrees.mean()) / (degrees.std() or 1.0)
@@ -181,7 +191,10 @@ def _scaled(graph: Graph, rows: NDArray[np.float64], columns: NDArray[np.float64
 
     weights = np.ones(1, dtype=np.float32) if graph.weights is None else graph.weights
     data = scaled_entries(graph.indptr, graph.indices, weights, rows, columns)
-    return csr_array((data, graph.indices, graph.indptr), shape=(graph.num_nodes,) * 2)
+    # With int64 row starts, scipy would copy the targets into int64 too.
+    narrow = graph.indices.size <= np.iinfo(np.int32).max
+    indptr = graph.indptr.astype(np.int32) if narrow else graph.indptr
+    return csr_array((data, graph.indices, indptr), shape=(graph.num_nodes,) * 2)
 
 
 def _pad(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
