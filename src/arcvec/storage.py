@@ -212,6 +212,26 @@ def load_array(path: Path, *, mmap: bool = True) -> NDArray[Any]:
     return array
 
 
+class ArrayOnDisk:
+    """An array put aside: in a file without a name, which goes with this object.
+
+    >>> aside = ArrayOnDisk(np.array([3, 1, 2]))
+    >>> aside.read()
+    array([3, 1, 2])
+    """
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._file = tempfile.TemporaryFile(prefix="arcvec-")  # noqa: SIM115
+        np.save(self._file, array, allow_pickle=False)
+        self._file.flush()
+
+    def read(self) -> NDArray[Any]:
+        """Return a copy of the array, in memory."""
+        self._file.seek(0)
+        array: NDArray[Any] = np.load(self._file, allow_pickle=False)
+        return array
+
+
 def _flush(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:

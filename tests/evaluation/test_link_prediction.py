@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from arcvec.embeddings import EdgeEmbeddings
+from arcvec.evaluation.comparison import compare_reports
 from arcvec.evaluation.link_prediction import link_prediction
 from arcvec.evaluation.metrics import mean_reciprocal_rank, rank_edges
 from arcvec.graph.graph import Graph
@@ -72,6 +73,39 @@ def test_sample_of_ranked_edges():
     assert sample == link_prediction(scorer, split, max_ranked_edges=30, seed=1)
     assert sample.mrr != link_prediction(scorer, split, max_ranked_edges=30, seed=2).mrr
     assert sample.auc == whole.auc
+
+
+def test_samples_are_within_their_standard_errors():
+    """Of 600 test edges, samples of 150: each estimate is near the number of all edges."""
+    graph = ring(400)
+    split = split_edges(graph, seed=0)
+    rng = np.random.default_rng(3)
+    good, bad = oracle(graph), rng.normal(size=(400, 400)).astype(np.float32)
+    scorer = dataclasses.replace(good, source=good.source + bad)
+    whole = link_prediction(scorer, split, max_ranked_edges=None).as_dict()
+    for seed in range(5):
+        sample = link_prediction(scorer, split, max_ranked_edges=150, seed=seed).as_dict()
+        for name in ("mrr", "hits@10", "hits@50", "hits@100"):
+            error = sample[f"{name}_standard_error"]
+            assert 0 < error < 0.06
+            assert abs(sample[name] - whole[name]) < 4 * error
+            assert whole[f"{name}_standard_error"] is None
+
+
+def test_table_has_standard_errors_beside_the_numbers_of_a_sample():
+    split = split_edges(ring(), seed=0)
+    whole, sample = (
+        compare_reports(
+            {"ours": link_prediction(random_embeddings(split.train), split, max_ranked_edges=n)}, ""
+        )
+        for n in (60, 30)
+    )
+    assert not any("±" in entry.text for entry in whole.rows[0])
+    shown = dict(zip(sample.header, sample.rows[0], strict=True))
+    assert "±" in shown["MRR"].text
+    assert "±" in shown["hits@10"].text
+    assert "±" not in shown["AUC"].text
+    assert "30 of 60 test edges" in sample.notes[-1]
 
 
 def test_without_ranking():

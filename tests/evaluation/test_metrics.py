@@ -10,6 +10,7 @@ from arcvec.evaluation.metrics import (
     mean_reciprocal_rank,
     rank_edges,
     roc_auc,
+    standard_error_of_hits,
     standard_error_of_mrr,
 )
 from arcvec.graph.graph import Graph
@@ -40,6 +41,23 @@ def test_auc_is_the_chance_of_winning():
     wins = [(p > n) + 0.5 * (p == n) for p in positive for n in negative]
     assert roc_auc(positive, negative) == pytest.approx(np.mean(wins))
     assert roc_auc(negative, positive) == pytest.approx(1 - np.mean(wins))
+
+
+@pytest.mark.parametrize("block", [1, 7, 499, 500, 1 << 22])
+def test_blocks_of_any_size_give_the_same_areas(monkeypatch, block):
+    generator = np.random.default_rng(2)
+    positive = generator.integers(40, size=300).astype(np.float32) + 3
+    negative = generator.integers(40, size=500).astype(np.float32)
+    whole = roc_auc(positive, negative), average_precision(positive, negative)
+    monkeypatch.setattr(metrics, "BLOCK_NEGATIVES", block)
+    assert (roc_auc(positive, negative), average_precision(positive, negative)) == whole
+    shuffled = generator.permutation(positive), generator.permutation(negative)
+    assert (roc_auc(*shuffled), average_precision(*shuffled)) == whole
+
+
+def test_no_area_without_negatives():
+    nothing = np.empty(0, dtype=np.float32)
+    assert np.isnan(roc_auc(np.ones(3, dtype=np.float32), nothing))
 
 
 def test_known_ranks():
@@ -99,3 +117,4 @@ def test_numbers_from_ranks():
     assert hits_at(ranks, 10) == 0.75
     reciprocal = [1, 0.5, 0.25, 1 / 10.5]
     assert standard_error_of_mrr(ranks) == pytest.approx(np.std(reciprocal, ddof=1) / 2)
+    assert standard_error_of_hits(ranks, 2) == pytest.approx(np.std([1, 1, 0, 0], ddof=1) / 2)

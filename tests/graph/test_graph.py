@@ -61,6 +61,21 @@ def test_reciprocity(directed_cycle, two_cliques, empty_graph):
     assert Graph.from_edges([0, 1, 1, 2], [1, 0, 2, 2]).reciprocity == pytest.approx(2 / 3)
 
 
+def test_reciprocity_leaves_out_self_loops():
+    graph = Graph.from_edges([0, 1, 1, 2, 2], [1, 0, 2, 2, 3])
+    assert graph.reciprocity == 0.5
+    assert graph.is_returned.tolist() == [True, True, False, True, False]
+    assert Graph.from_edges([1], [1]).reciprocity == 1
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8])
+def test_ids_of_any_kind(kind):
+    sources, targets = np.array([[2, 0, 2], [1, 1, 1]], dtype=kind)
+    graph = Graph.from_edges(sources, targets, directed=False)
+    assert (graph.indptr.dtype, graph.indices.dtype) == (np.int64, np.int32)
+    assert graph.indices.tolist() == [1, 0, 2, 1]
+
+
 def test_transposed(directed_cycle, two_cliques):
     assert edge_list(directed_cycle.transposed) == [(0, 7)] + [(i + 1, i) for i in range(7)]
     assert directed_cycle.transposed.transposed.fingerprint == directed_cycle.fingerprint

@@ -1,7 +1,7 @@
 import numpy as np
 
 from arcvec.graph.graph import Graph
-from arcvec.kernels.edges import contains_edges, find_edge, sources_of_entries
+from arcvec.kernels.edges import contains_edges, find_edge, shared_entries, sources_of_entries
 
 
 def test_every_pair_against_a_set():
@@ -34,3 +34,20 @@ def test_sources_of_entries():
     entries = np.array([4, 0, 3, 1, 2, 2])
     assert sources_of_entries(graph.indptr, entries).tolist() == [5, 1, 5, 1, 4, 4]
     assert sources_of_entries(graph.indptr, np.arange(5)).tolist() == graph.row_of_entry.tolist()
+
+
+def test_shared_entries_against_sets():
+    generator = np.random.default_rng(1)
+    one, other = (
+        Graph.from_edges(*generator.integers(30, size=(2, n)), nodes=32) for n in (90, 300)
+    )
+    edges = set(zip(*(ends.tolist() for ends in other.edges()), strict=True))
+    expected = [edge in edges for edge in zip(*(e.tolist() for e in one.edges()), strict=True)]
+    found = shared_entries(one.indptr, one.indices, other.indptr, other.indices)
+    assert found.tolist() == expected
+    assert True in expected
+    assert False in expected
+    assert one.shares_entries(one).all()
+    nothing = Graph.from_edges([], [], nodes=32)
+    assert not one.shares_entries(nothing).any()
+    assert nothing.shares_entries(one).size == 0

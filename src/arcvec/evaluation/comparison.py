@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from arcvec.evaluation.link_prediction import LinkPredictionReport
 from arcvec.evaluation.table_text import Entry, Table
@@ -19,6 +19,11 @@ def compare_reports(reports: Mapping[str, LinkPredictionReport], title: str) -> 
         "hits@10": [r.hits_at_10 for r in reports.values()],
         "hits@100": [r.hits_at_100 for r in reports.values()],
     }
+    errors = {
+        "MRR": [r.mrr_standard_error for r in reports.values()],
+        "hits@10": [r.hits_at_10_standard_error for r in reports.values()],
+        "hits@100": [r.hits_at_100_standard_error for r in reports.values()],
+    }
     shown = {name: values for name, values in columns.items() if values[0] is not None}
     note = "AP: average precision"
     if "reversed" in shown:
@@ -26,13 +31,24 @@ def compare_reports(reports: Mapping[str, LinkPredictionReport], title: str) -> 
     else:
         del shown["random"]  # the only negatives there are, so that AUC says the same
     rows = tuple(
-        (Entry(method), *(_entry(values[row], values) for values in shown.values()))
+        (Entry(method), *(_entry(values, row, errors.get(name)) for name, values in shown.items()))
         for row, method in enumerate(reports)
     )
-    return Table(title, ("method", *shown), rows, notes=(note,))
+    return Table(title, ("method", *shown), rows, notes=(note, *_sample_notes(reports)))
 
 
-def _entry(value: float | None, column: list[float | None]) -> Entry:
+def _entry(column: list[float | None], row: int, errors: list[float | None] | None) -> Entry:
+    value, error = column[row], errors[row] if errors else None
     if value is None:
         return Entry("-")
-    return Entry(f"{value:.3f}", bold=value == max(v for v in column if v is not None))
+    text = f"{value:.3f}" if error is None else f"{value:.3f} ± {error:.3f}"
+    return Entry(text, bold=value == max(v for v in column if v is not None))
+
+
+def _sample_notes(reports: Mapping[str, LinkPredictionReport]) -> Iterator[str]:
+    report = next(iter(reports.values()))
+    if report.mrr_standard_error is not None:
+        yield (
+            f"MRR, hits: of {report.num_ranked:,} of {report.num_test_edges:,} test edges, drawn "
+            "at random, with standard errors"
+        )

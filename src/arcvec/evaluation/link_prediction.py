@@ -15,6 +15,7 @@ from arcvec.evaluation.metrics import (
     mean_reciprocal_rank,
     rank_edges,
     roc_auc,
+    standard_error_of_hits,
     standard_error_of_mrr,
 )
 from arcvec.graph.non_edges import EdgeArray
@@ -35,7 +36,8 @@ class LinkPredictionReport:
         mrr: mean reciprocal rank of test edges among all nodes; this and all below are None
             where ranking was not asked for.
         mrr_standard_error: of `mrr`, where only a sample of the test edges was ranked; else None.
-        hits_at_10, hits_at_50, hits_at_100: fraction of test edges ranked that high.
+        hits_at_10, hits_at_50, hits_at_100: fraction of test edges ranked that high; each with its
+            standard error, as `mrr`.
         num_ranked: test edges that were ranked, all of them or a uniform sample.
     """
 
@@ -46,8 +48,11 @@ class LinkPredictionReport:
     mrr: float | None
     mrr_standard_error: float | None
     hits_at_10: float | None
+    hits_at_10_standard_error: float | None
     hits_at_50: float | None
+    hits_at_50_standard_error: float | None
     hits_at_100: float | None
+    hits_at_100_standard_error: float | None
     num_test_edges: int
     num_ranked: int
 
@@ -85,16 +90,21 @@ def link_prediction(
         backward = _score(scorer, reversed_negatives)
         auc_reversed = roc_auc(positive, backward) if backward.size else None
     ranks = _rank_sample(scorer, split, max_ranked_edges, seed) if ranking else None
+    # Of all test edges, or of one, there is no standard error.
+    drawn = None if ranks is None or ranks.size in (1, len(split.test)) else ranks
     return LinkPredictionReport(
         auc=roc_auc(positive, negative),
         auc_random=roc_auc(positive, random),
         auc_reversed=auc_reversed,
         average_precision=average_precision(positive, negative),
         mrr=None if ranks is None else mean_reciprocal_rank(ranks),
-        mrr_standard_error=_standard_error(ranks, len(split.test)),
+        mrr_standard_error=None if drawn is None else standard_error_of_mrr(drawn),
         hits_at_10=None if ranks is None else hits_at(ranks, 10),
+        hits_at_10_standard_error=None if drawn is None else standard_error_of_hits(drawn, 10),
         hits_at_50=None if ranks is None else hits_at(ranks, 50),
+        hits_at_50_standard_error=None if drawn is None else standard_error_of_hits(drawn, 50),
         hits_at_100=None if ranks is None else hits_at(ranks, 100),
+        hits_at_100_standard_error=None if drawn is None else standard_error_of_hits(drawn, 100),
         num_test_edges=len(split.test),
         num_ranked=0 if ranks is None else ranks.size,
     )
@@ -137,9 +147,3 @@ def _rank_sample(
         edges = edges[generator.choice(len(edges), max_ranked_edges, replace=False)]
     # The whole graph is filtered: train, validation, and the test edges outside the sample.
     return rank_edges(scorer, edges, split.graph)
-
-
-def _standard_error(ranks: NDArray[np.float64] | None, num_test_edges: int) -> float | None:
-    if ranks is None or ranks.size in (1, num_test_edges):
-        return None
-    return standard_error_of_mrr(ranks)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,9 @@ from arcvec.graph.names import NodeIds
 BLOCK_SCORES = 1 << 24
 """Scores held at once while ranking: 64 MB."""
 
+BLOCK_NEGATIVES = 1 << 22
+"""Negatives sorted at once for areas under curves."""
+
 
 def roc_auc(positive: Scores, negative: Scores) -> float:
     """Return the chance that a positive scores above a negative, ties counting one half.
@@ -19,9 +24,9 @@ def roc_auc(positive: Scores, negative: Scores) -> float:
     >>> roc_auc(np.array([2.0, 1.0]), np.array([1.0, 0.0]))
     0.875
     """
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(*_labelled(positive, negative)))
+    below, not_above = _negatives_beside(np.sort(positive), negative)
+    num_pairs = positive.size * negative.size
+    return (int(below.sum()) + int(not_above.sum())) / (2 * num_pairs) if num_pairs else np.nan
 
 
 def average_precision(positive: Scores, negative: Scores) -> float:
@@ -30,9 +35,12 @@ def average_precision(positive: Scores, negative: Scores) -> float:
     >>> average_precision(np.array([3.0, 1.0]), np.array([2.0]))
     0.8333333333333333
     """
-    from sklearn.metrics import average_precision_score
-
-    return float(average_precision_score(*_labelled(positive, negative)))
+    ascending = np.sort(positive)
+    below, _ = _negatives_beside(ascending, negative)
+    # Of equal positives all are taken at once.
+    num_true = positive.size - np.searchsorted(ascending, ascending, side="left")
+    num_false = negative.size - below
+    return float((num_true / (num_true + num_false)).mean())
 
 
 def rank_edges(scorer: EdgeScorer, edges: NodeIds, known: Graph) -> NDArray[np.float64]:
@@ -76,12 +84,22 @@ def mean_reciprocal_rank(ranks: NDArray[np.float64]) -> float:
 
 def standard_error_of_mrr(ranks: NDArray[np.float64]) -> float:
     """Return how far the mean reciprocal rank of a sample of edges may be off; needs 2 ranks."""
-    return float((1 / ranks).std(ddof=1) / np.sqrt(ranks.size))
+    return _standard_error(1 / ranks)
 
 
 def hits_at(ranks: NDArray[np.float64], k: int) -> float:
     """Return the fraction of ranks that are at most k."""
     return float((ranks <= k).mean())
+
+
+def standard_error_of_hits(ranks: NDArray[np.float64], k: int) -> float:
+    """Return how far the hits at k of a sample of edges may be off; needs 2 ranks."""
+    return _standard_error(ranks <= k)
+
+
+def _standard_error(values: NDArray[Any]) -> float:
+    """Return the standard error of the mean of values drawn from many."""
+    return float(values.std(ddof=1) / np.sqrt(values.size))
 
 
 def _rank_block(
@@ -96,6 +114,19 @@ def _rank_block(
     return ranks
 
 
-def _labelled(positive: Scores, negative: Scores) -> tuple[NDArray[np.bool_], Scores]:
-    labels = np.arange(positive.size + negative.size) < positive.size
-    return labels, np.concatenate([positive, negative])
+def _negatives_beside(
+    ascending: Scores, negative: Scores
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how many negatives score below each positive, and how many not above it.
+
+    Counted block by block: whole numbers, which no order of the blocks changes.
+
+    Args:
+        ascending: scores of the positives, sorted, so that each block is gone through in its order.
+    """
+    below, not_above = np.zeros((2, ascending.size), dtype=np.int64)
+    for first in range(0, negative.size, BLOCK_NEGATIVES):
+        block = np.sort(negative[first : first + BLOCK_NEGATIVES])
+        below += np.searchsorted(block, ascending, side="left")
+        not_above += np.searchsorted(block, ascending, side="right")
+    return below, not_above

@@ -54,7 +54,7 @@ class Graph:
         """
         from scipy.sparse import csr_array
 
-        sources, targets = np.asarray(sources, np.int64), np.asarray(targets, np.int64)
+        sources, targets = _as_ids(sources), _as_ids(targets)
         nodes = _as_names(nodes, sources, targets)
         _check_edges(sources, targets, len(nodes))
         data = _as_weights(weights, sources.size)
@@ -70,7 +70,7 @@ class Graph:
         matrix.sum_duplicates()
         return cls(
             indptr=matrix.indptr.astype(np.int64),
-            indices=matrix.indices.astype(np.int32),
+            indices=matrix.indices.astype(np.int32, copy=False),
             nodes=nodes,
             directed=directed,
             weights=None if weights is None else matrix.data.astype(np.float32),
@@ -112,11 +112,26 @@ class Graph:
     @cached_property
     def reciprocity(self) -> float:
         """Fraction of edges, self-loops apart, whose reverse is an edge too; 1 if undirected."""
-        sources, targets = self.edges()
-        proper = sources != targets
-        if not self.directed or not proper.any():
+        num_proper = self.num_edges - self.num_self_loops
+        if not self.directed or not num_proper:
             return 1.0
-        return float(self.has_edges(targets[proper], sources[proper]).mean())
+        return (int(self.is_returned.sum()) - self.num_self_loops) / num_proper
+
+    @property
+    def is_returned(self) -> NDArray[np.bool_]:
+        """Whether the reverse of every entry of `indices` is an edge, computed at each call."""
+        return self.shares_entries(self.transposed)
+
+    def shares_entries(self, other: Graph) -> NDArray[np.bool_]:
+        """Tell for every entry of `indices` whether another graph of these nodes has it too."""
+        from arcvec.kernels.edges import shared_entries
+
+        # Row by row, which reads both graphs in their order: to look edges up one by one, at
+        # places all over the memory, takes several times as long.
+        shared: NDArray[np.bool_] = shared_entries(
+            self.indptr, self.indices, other.indptr, other.indices
+        )
+        return shared
 
     def edges(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return (sources, targets) of all edges, ascending; undirected: source <= target."""
@@ -199,10 +214,16 @@ class Graph:
         return html_table("Graph", rows)
 
 
+def _as_ids(values: Any) -> NDArray[Any]:
+    """Return ids as an array of int32 where they are one, which takes half the memory, or int64."""
+    ids: NDArray[Any] = np.asarray(values)
+    return ids if ids.dtype == np.int32 else ids.astype(np.int64, copy=False)
+
+
 def _as_names(
     nodes: NodeNames | Iterable[object] | int | None,
-    sources: NDArray[np.int64],
-    targets: NDArray[np.int64],
+    sources: NDArray[Any],
+    targets: NDArray[Any],
 ) -> NodeNames:
     if isinstance(nodes, NodeNames):
         return nodes
@@ -211,9 +232,9 @@ def _as_names(
     return NodeNames.numbered(nodes) if isinstance(nodes, int) else NodeNames.from_strings(nodes)
 
 
-def _as_weights(weights: Any, num_edges: int) -> NDArray[np.float64]:
+def _as_weights(weights: Any, num_edges: int) -> NDArray[Any]:
     if weights is None:
-        return np.ones(num_edges)
+        return np.ones(num_edges, dtype=np.bool_)  # only where they stand counts
     values: NDArray[np.float64] = np.asarray(weights, dtype=np.float64)
     if values.shape != (num_edges,):
         raise ValueError(f"expected {num_edges} weights, one an edge, got shape {values.shape}")
@@ -225,7 +246,7 @@ def _as_weights(weights: Any, num_edges: int) -> NDArray[np.float64]:
     return values
 
 
-def _check_edges(sources: NDArray[np.int64], targets: NDArray[np.int64], num_nodes: int) -> None:
+def _check_edges(sources: NDArray[Any], targets: NDArray[Any], num_nodes: int) -> None:
     if sources.shape != targets.shape or sources.ndim != 1:
         raise ValueError(
             f"expected as many sources as targets, got shapes {sources.shape} and {targets.shape}"

@@ -31,9 +31,15 @@ def draw_non_edges(graph: Graph, count: int, generator: np.random.Generator) -> 
 
 def reversed_one_way_edges(graph: Graph) -> EdgeArray:
     """Return v -> u for every edge u -> v without it: the non-edges that tell direction."""
-    sources, targets = graph.edges()
-    one_way = ~graph.has_edges(targets, sources)
-    return np.stack([targets[one_way], sources[one_way]], axis=1)
+    return turned_round(graph, np.flatnonzero(~graph.is_returned))
+
+
+def turned_round(graph: Graph, entries: NDArray[np.int64]) -> EdgeArray:
+    """Return the reverse of some entries of `graph.indices`: (p, 2)."""
+    from arcvec.kernels.edges import sources_of_entries
+
+    sources: NDArray[np.int32] = sources_of_entries(graph.indptr, entries)
+    return np.stack([graph.indices[entries], sources], axis=1)
 
 
 def _all_non_edges(graph: Graph) -> NDArray[np.int64]:

@@ -1,35 +1,46 @@
-"""R-MAT: random graphs with a few hubs and many leaves, as large as asked for."""
+"""Random graphs of any size with the degrees of real ones: R-MAT."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from arcvec.kernels.rmat import recursive_edges
+from arcvec.graph.names import NodeIds
 
-# Parts of the edges in three quarters of the adjacency: hubs to hubs, hubs to leaves and back.
-# The last quarter, leaves to leaves, has the rest.
-_QUARTERS = (0.57, 0.19, 0.19)
+# The chances that an edge lies in each quarter of the adjacency: both halves first, source second
+# half alone, target second half alone. What is missing to 1 is the quarter of both second halves.
+BOTH_FIRST, TARGET_SECOND, SOURCE_SECOND = 0.57, 0.19, 0.19
 
 
-def rmat_edges(
-    scale: int, edges_per_node: int, seed: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the edges of a random graph whose degrees are as uneven as those of social networks.
+def rmat_edges(scale: int, edges_per_node: int, seed: int) -> tuple[NodeIds, NodeIds]:
+    """Return sources and targets of random edges among 2 ** scale nodes.
 
-    Every edge falls into a quarter of the adjacency, then into a quarter of that quarter, down to
-    one cell. Nodes are renamed at random at the end: else a small number would mean a hub, and hubs
-    would stand side by side in memory.
+    The adjacency is cut into quarters, one of which is drawn, that one is cut again, and so on
+    down to a single cell. Few nodes get many edges; repeated edges and self-loops occur, and nodes
+    without any. Ids are shuffled, so that they say nothing about degrees.
 
     Args:
-        scale: base-2 logarithm of the number of nodes, at most 31.
-        edges_per_node: edges over nodes.
+        scale: from 1 to 30.
+        edges_per_node: in the mean, repeats and self-loops included.
 
     Returns:
-        sources and targets, each (edges_per_node * 2^scale,) int32. Some edges come more than once,
-        some lead from a node to itself, and many nodes have none.
+        two (edges_per_node * 2 ** scale,) int32 arrays.
+
+    >>> sources, targets = rmat_edges(scale=4, edges_per_node=2, seed=0)
+    >>> sources.shape, bool((targets < 16).all())
+    ((32,), True)
     """
-    num_nodes = 1 << scale
-    sources, targets = recursive_edges(scale, edges_per_node * num_nodes, *_QUARTERS, seed)
-    names = np.random.default_rng(seed).permutation(num_nodes).astype(np.int32)
-    return names[sources], names[targets]
+    if not 1 <= scale <= 30:
+        raise ValueError(f"expected a scale from 1 to 30, got {scale}")
+    generator = np.random.default_rng(seed)
+    num_edges = edges_per_node << scale
+    sources, targets = np.zeros((2, num_edges), dtype=np.int32)
+    for _ in range(scale):
+        drawn = generator.random(num_edges, dtype=np.float32)
+        second_source = drawn >= BOTH_FIRST + TARGET_SECOND
+        second_target = (drawn >= BOTH_FIRST) & ~second_source
+        second_target |= drawn >= BOTH_FIRST + TARGET_SECOND + SOURCE_SECOND
+        for ids, second in ((sources, second_source), (targets, second_target)):
+            ids <<= 1
+            ids += second
+    new_ids = generator.permutation(1 << scale).astype(np.int32)
+    return new_ids[sources], new_ids[targets]

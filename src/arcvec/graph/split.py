@@ -94,6 +94,31 @@ def split_edges(
     >>> split_edges(cycle, test_fraction=0.25, seed=0)
     Split(Graph(4 nodes, 3 edges, directed, unweighted), 1 test edges)
     """
+    train, test, validation = cut_edges(graph, test_fraction, validation_fraction, seed)
+    sizes = [train.num_edges, len(test), len(validation)]
+    train_negatives, test_negatives, validation_negatives = draw_negatives(graph, sizes, seed)
+    with_validation = validation_fraction > 0
+    return Split(
+        train=train,
+        test=test,
+        train_negatives=train_negatives,
+        test_negatives=test_negatives,
+        directed_negatives=_with_reversed(test_negatives, graph) if graph.directed else None,
+        validation=validation if with_validation else None,
+        validation_negatives=validation_negatives if with_validation else None,
+        settings={
+            "seed": seed,
+            "test_fraction": test_fraction,
+            "validation_fraction": validation_fraction,
+            "graph_fingerprint": graph.fingerprint,
+        },
+    )
+
+
+def cut_edges(
+    graph: Graph, test_fraction: float, validation_fraction: float, seed: int
+) -> tuple[Graph, EdgeArray, EdgeArray]:
+    """Return the train part, the test and the validation edges of `split_edges`; no negatives."""
     _check_fractions(test_fraction, validation_fraction)
     if seed < 0:
         raise ValueError(f"expected a seed of at least 0, got {seed}")
@@ -104,24 +129,8 @@ def split_edges(
     in_train = np.ones(len(edges), dtype=np.bool_)
     in_train[test] = in_train[validation] = False
     train_weights = None if weights is None else weights[in_train]
-    sizes = [int(in_train.sum()), test.size, validation.size]
-    train_negatives, test_negatives, validation_negatives = _draw_negatives(graph, sizes, seed)
-    with_validation = validation_fraction > 0
-    return Split(
-        train=_graph_of(edges[in_train], graph.nodes, graph.directed, train_weights),
-        test=edges[test],
-        train_negatives=train_negatives,
-        test_negatives=test_negatives,
-        directed_negatives=_with_reversed(test_negatives, graph) if graph.directed else None,
-        validation=edges[validation] if with_validation else None,
-        validation_negatives=validation_negatives if with_validation else None,
-        settings={
-            "seed": seed,
-            "test_fraction": test_fraction,
-            "validation_fraction": validation_fraction,
-            "graph_fingerprint": graph.fingerprint,
-        },
-    )
+    train = _graph_of(edges[in_train], graph.nodes, graph.directed, train_weights)
+    return train, edges[test], edges[validation]
 
 
 def _check_fractions(test_fraction: float, validation_fraction: float) -> None:
@@ -158,7 +167,7 @@ def _draw_held_out(
     return free[:num_test], free[num_test : num_test + num_validation]
 
 
-def _draw_negatives(graph: Graph, sizes: list[int], seed: int) -> list[EdgeArray]:
+def draw_negatives(graph: Graph, sizes: list[int], seed: int) -> list[EdgeArray]:
     """Return disjoint arrays of non-edges of the given sizes."""
     negatives = draw_non_edges(graph, sum(sizes), np.random.default_rng([seed, 1]))
     if len(negatives) < sum(size > 0 for size in sizes):

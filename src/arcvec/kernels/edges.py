@@ -1,4 +1,4 @@
-"""Questions to a CSR adjacency: is there an edge, whose is an entry."""
+"""Questions to CSR adjacencies: is there an edge, whose is an entry, what do two share."""
 
 from __future__ import annotations
 
@@ -45,3 +45,35 @@ def sources_of_entries(indptr, entries):
                 high = middle
         sources[i] = low
     return sources
+
+
+@njit(cache=True, parallel=True)
+def shared_entries(indptr, indices, other_indptr, other_indices):
+    """Tell for each entry of a CSR adjacency whether another one of as many rows has it: bool.
+
+    Rows of both are sorted, and gone through side by side.
+    """
+    shared = np.zeros(indices.size, dtype=np.bool_)
+    for row in prange(indptr.size - 1):
+        place, end = other_indptr[row], other_indptr[row + 1]
+        for entry in range(indptr[row], indptr[row + 1]):
+            while place < end and other_indices[place] < indices[entry]:
+                place += 1
+            shared[entry] = place < end and other_indices[place] == indices[entry]
+    return shared
+
+
+@njit(cache=True, parallel=True)
+def scaled_entries(indptr, indices, weights, rows, columns):
+    """Return the weight of each entry times the factors of its row and its column: float32.
+
+    Args:
+        weights: one an entry, or a single one for all.
+        rows, columns: (n,) float64.
+    """
+    scaled = np.empty(indices.size, dtype=np.float32)
+    for row in prange(indptr.size - 1):
+        for entry in range(indptr[row], indptr[row + 1]):
+            weight = weights[entry] if weights.size == indices.size else weights[0]
+            scaled[entry] = rows[row] * weight * columns[indices[entry]]
+    return scaled

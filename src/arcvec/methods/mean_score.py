@@ -32,8 +32,8 @@ def two_sides(
         sources, targets: (num_nodes, b) of each member.
     """
     source, target = np.concatenate(sources, axis=1), np.concatenate(targets, axis=1)
-    source_root, source_inverse = _root(source)
-    target_root, target_inverse = _root(target)
+    source_root, source_inverse = root_of_products(source)
+    target_root, target_inverse = root_of_products(target)
     left, sizes, right = np.linalg.svd(source_root @ target_root)
     spread = np.sqrt(sizes[:columns] / len(sources))
     return (
@@ -51,7 +51,7 @@ def one_side(
         vectors: (num_nodes, b) of each member; weights: (b,) of its columns, of any sign.
     """
     together = np.concatenate(vectors, axis=1)
-    root, inverse = _root(together)
+    root, inverse = root_of_products(together)
     sizes, directions = np.linalg.eigh(root * np.concatenate(weights) @ root)
     largest = np.argsort(-np.abs(sizes), kind="stable")[:columns]
     spread = np.sqrt(np.abs(sizes[largest]) / len(vectors))
@@ -59,7 +59,7 @@ def one_side(
     return _turned(together, inverse @ directions[:, largest] * spread), signs
 
 
-def _root(vectors: Vectors) -> tuple[Matrix, Matrix]:
+def root_of_products(vectors: Vectors) -> tuple[Matrix, Matrix]:
     """Return the square root of the columns' inner products, and its (pseudo-)inverse."""
     width = vectors.shape[1]
     products = np.zeros((width, width))

@@ -8,11 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcvec.graph.graph import Graph
+from arcvec.methods.subspace import leading_subspace
 
 # Up to this size, or four times the vectors asked for, a dense solver is as quick, and exact.
 _DENSE_NODES = 256
 # Enough where vectors are only a start.
 _ITERATIONS = 4
+_ROWS_AT_ONCE = 1 << 16
+# Above this size a solver must do without copies of its vectors.
+_COPIED_NODES = 1 << 18
 
 
 def adjacency(graph: Graph) -> Any:
@@ -136,29 +140,61 @@ def spectral_rows(graph: Graph, columns: int, seed: int) -> NDArray[np.float32]:
     """
     from sklearn.utils.extmath import randomized_svd
 
-    matrix = adjacency(graph)
-    sums = (matrix.sum(axis=1), matrix.sum(axis=0))
+    sums, total = _strengths(graph)
     # With the mean degree added, the leading vectors are about the graph as a whole: otherwise
     # they are about pairs and triangles that hang on it by a single edge.
-    mean = matrix.sum() / graph.num_nodes
-    matrix = scale(matrix, *(inverse_power(side + mean, 0.5) for side in sums)).astype(np.float32)
+    mean = total / graph.num_nodes
+    matrix = _scaled(graph, *(inverse_power(side + mean, 0.5) for side in sums))
     sides = 2 if graph.directed else 1
     count = min((columns - sides) // sides, graph.num_nodes)
     spread = columns**-0.5
     rng = np.random.default_rng(seed)
-    rows: NDArray[np.float64] = rng.normal(scale=spread, size=(graph.num_nodes, columns))
+    rows = np.empty((graph.num_nodes, columns), dtype=np.float32)
+    for first in range(0, graph.num_nodes, _ROWS_AT_ONCE):
+        some = rows[first : first + _ROWS_AT_ONCE]
+        some[:] = rng.normal(scale=spread, size=some.shape)
     if count < 1:
-        return rows.astype(np.float32)
-    left, values, right = randomized_svd(
-        matrix, count, n_iter=_ITERATIONS, random_state=int(rng.integers(1 << 32))
-    )
-    places = np.hstack([left * values, right.T * values][:sides])
-    lengths = np.linalg.norm(places, axis=1, keepdims=True)
-    rows[:, : places.shape[1]] = np.divide(places, lengths, where=lengths > 0, out=places)
+        return rows
+    if graph.num_nodes > _COPIED_NODES:
+        left, values, right = leading_subspace(matrix, count, _ITERATIONS, rng)
+    else:
+        left, values, right = randomized_svd(
+            matrix, count, n_iter=_ITERATIONS, random_state=int(rng.integers(1 << 32))
+        )
+        right = right.T
+    for side, vectors in enumerate((left, right)[:sides]):
+        np.multiply(vectors, values, out=rows[:, side * count : (side + 1) * count])
+    for first in range(0, graph.num_nodes, _ROWS_AT_ONCE):
+        places = rows[first : first + _ROWS_AT_ONCE, : sides * count]
+        lengths = np.linalg.norm(places, axis=1, keepdims=True)
+        np.divide(places, lengths, where=lengths > 0, out=places)
     for side in range(sides):
         degrees = np.log1p(sums[side])
         rows[:, -1 - side] = spread * (degrees - degrees.mean()) / (degrees.std() or 1.0)
-    return rows.astype(np.float32)
+    return rows
+
+
+def _strengths(graph: Graph) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], float]:
+    """Return the sums of the rows and of the columns of the adjacency, and of all of it."""
+    if graph.weights is None:
+        sums = (graph.out_degrees.astype(np.float64), graph.in_degrees.astype(np.float64))
+        return sums, float(graph.indices.size)
+    matrix = adjacency(graph)
+    return (matrix.sum(axis=1), matrix.sum(axis=0)), float(matrix.sum())
+
+
+def _scaled(graph: Graph, rows: NDArray[np.float64], columns: NDArray[np.float64]) -> Any:
+    """Return the adjacency in float32, multiplied as by `scale`, with no copy of the graph."""
+    from scipy.sparse import csr_array
+
+    from arcvec.kernels.edges import scaled_entries
+
+    weights = np.ones(1, dtype=np.float32) if graph.weights is None else graph.weights
+    data = scaled_entries(graph.indptr, graph.indices, weights, rows, columns)
+    # With int64 row starts, scipy would copy the targets into int64 too.
+    narrow = graph.indices.size <= np.iinfo(np.int32).max
+    indptr = graph.indptr.astype(np.int32) if narrow else graph.indptr
+    return csr_array((data, graph.indices, indptr), shape=(graph.num_nodes,) * 2)
 
 
 def _pad(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,11 +18,35 @@ from arcvec.model.pass_through import hand_through, widened
 from arcvec.model.settings import ModelSettings
 from arcvec.sampling.batches import BatchStream
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
+from arcvec.storage import ArrayOnDisk
 from arcvec.training.settings import TrainSettings
 from arcvec.training.state import TrainingState
 
 _FEWEST_PAIRS = 1024
+# Above so many nodes all members begin at the same vectors, which take minutes by then. Others that
+# are as good would hardly differ, and the networks and the pairs of members do.
+_START_OF_ITS_OWN = 1 << 18
 Vectors: TypeAlias = NDArray[np.float32]
+
+
+class SpectralStart:
+    """The newest `spectral_rows`: the trials of a member all begin at the same."""
+
+    def __init__(self) -> None:
+        self._made_of: tuple[Graph, int, int] | None = None
+        self._rows: ArrayOnDisk | None = None
+
+    def rows(self, graph: Graph, columns: int, seed: int) -> Vectors:
+        """Return rows of a graph to start a training from; of a large one the same for all seeds.
+
+        Those of the last call are kept on disk, beside which a training has the memory for itself.
+        """
+        made_of = (graph, columns, 0 if graph.num_nodes > _START_OF_ITS_OWN else seed)
+        if self._rows is not None and made_of == self._made_of:
+            return self._rows.read()
+        rows = spectral_rows(graph, columns, seed)
+        self._made_of, self._rows = made_of, ArrayOnDisk(rows)
+        return rows
 
 
 @dataclass(frozen=True)
@@ -47,6 +71,7 @@ class TrainingPlan:
     projections: int
     identity: dict[str, Any]
     start: tuple[Vectors, Vectors | None] | None = None
+    spectral_start: SpectralStart = field(default_factory=SpectralStart)
 
     @property
     def windows(self) -> Sequence[int]:
@@ -64,7 +89,7 @@ class TrainingPlan:
             chosen = widened(chosen, earlier.shape[1])
         model = EdgeModel(chosen, self.dim, generator, self.projections)
         if chosen.start == "spectral":
-            rows = torch.from_numpy(spectral_rows(seen, columns, seed))
+            rows = torch.from_numpy(self.spectral_start.rows(seen, columns, seed))
         else:
             rows = NodeTable.random(seen.num_nodes, columns, generator).values
         if earlier is not None:

@@ -89,14 +89,24 @@ class Course:
                 state.window, state.output_l2 = done[0].window, done[0].output_l2
         self._train(state, self.seen, seed, self.validation)
         while not done and (chosen := self._next_trial(state)) is not None:
-            best, trial = state.keep_better(), state.trial + 1
-            state = self.plan.state(self.seen, seed)
-            state.window, state.output_l2 = chosen
-            state.trial, state.kept = trial, best
+            # The worse one is let go before the next begins: there are never three in memory.
+            trial, state = state.trial + 1, state.keep_better()
+            state.put_aside()
+            state = self._begun(seed, chosen, trial, kept=state)
             self._train(state, self.seen, seed, self.validation)
         state = state.keep_better()
+        state.take_back()
         if self.validation and self.settings.finds_discount:
             state.watched = self.validation.scores(state.result())
+        return state
+
+    def _begun(
+        self, seed: int, chosen: tuple[int, float], trial: int, kept: TrainingState
+    ) -> TrainingState:
+        """Return the state before the first step of a trial."""
+        state = self.plan.state(self.seen, seed)
+        state.window, state.output_l2 = chosen
+        state.trial, state.kept = trial, kept
         return state
 
     def _next_trial(self, state: TrainingState) -> tuple[int, float] | None:

@@ -15,10 +15,14 @@ from torch import Tensor
 from arcvec.model.edge_model import EdgeModel, NodeTable
 from arcvec.model.sides import Sides
 from arcvec.sampling.batches import Place
+from arcvec.storage import ArrayOnDisk
 from arcvec.training.checkpoint import load_checkpoint, save_checkpoint
 from arcvec.training.optimisers import Adam, PercentDelta, TensorOptimiser
 from arcvec.training.settings import TrainSettings
 from arcvec.training.validation import Validation
+
+# Rows; a table up to this size is hardly larger than the libraries around it.
+_SMALL_TABLE = 1 << 18
 
 
 @dataclass
@@ -133,6 +137,7 @@ class TrainingState:
         self.best_step = 0
         self.watched_until: int | None = None
         self.end = settings.steps - round(settings.steps * settings.settle)
+        self._aside: dict[str, ArrayOnDisk] = {}
 
     @property
     def settling(self) -> bool:
@@ -199,6 +204,23 @@ class TrainingState:
         best = self.better()
         best.kept = None
         return best
+
+    def put_aside(self) -> None:
+        """Let the disk hold a large table and its optimiser, while another trial needs the memory.
+
+        `take_back` undoes it, which must be done before training goes on.
+        """
+        if self.device.type != "cpu" or len(self.table.values) <= _SMALL_TABLE:
+            return
+        for name, tensor in self._row_tensors().items():
+            self._aside[name] = ArrayOnDisk(tensor.numpy())
+            tensor.data = tensor.new_empty(0)
+
+    def take_back(self) -> None:
+        """Bring into memory what was put aside; nothing, if nothing was."""
+        for name, tensor in self._row_tensors().items():
+            if name in self._aside:
+                tensor.data = torch.from_numpy(self._aside.pop(name).read())
 
     def settle(self) -> None:
         """Begin the last part of the training, as long as it took to the best AUC."""
@@ -285,10 +307,14 @@ class TrainingState:
             for i, numbers in enumerate(progress["done"])
         ]
 
+    def _row_tensors(self) -> dict[str, Tensor]:
+        """Return what has numbers for every node: the table, and its optimiser's state."""
+        state = self.table_optimiser.state().items()
+        return {"table": self.table.values} | {f"table.{name}": value for name, value in state}
+
     def _tensors(self) -> dict[str, Tensor]:
-        tensors = {"table": self.table.values}
-        for name, value in self.table_optimiser.state().items():
-            tensors[f"table.{name}"] = value
+        self.take_back()
+        tensors = self._row_tensors()
         for name, parameter in self.model.named_parameters():
             tensors[f"model.{name}"] = parameter.data
             for key, value in self.optimisers[name].state().items():

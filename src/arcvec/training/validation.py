@@ -12,8 +12,8 @@ from torch import Tensor
 
 from arcvec.graph.components import components
 from arcvec.graph.graph import Graph
-from arcvec.graph.non_edges import EdgeArray, draw_non_edges, reversed_one_way_edges
-from arcvec.graph.split import Split, split_edges
+from arcvec.graph.non_edges import EdgeArray, draw_non_edges, turned_round
+from arcvec.graph.split import cut_edges, draw_negatives
 from arcvec.model.sides import Sides
 from arcvec.training.settings import TrainSettings
 
@@ -21,6 +21,11 @@ logger = logging.getLogger(__name__)
 
 _FEWEST_EDGES = 20
 _LARGEST_PART = 0.2
+# Millions of held-out edges would tell no more than these, and take longer than the training.
+_MOST_HELD_OUT = 200_000
+_MOST_WATCHED = 500_000
+# Up to here negatives are drawn as in a split, those of train too: a seed gives what it always did.
+_DRAWN_AS_A_SPLIT = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +66,18 @@ def choose_validation(
     fraction = settings.validation_fraction
     if fraction and graph.num_edges:
         wanted = min(_LARGEST_PART, settings.validation_edges / graph.num_edges)
-        fraction = max(fraction, wanted)
+        fraction = min(max(fraction, wanted), _MOST_HELD_OUT / graph.num_edges)
     return hold_out(graph, fraction, seed)
 
 
 def _against_train(graph: Graph, seed: int) -> Validation:
-    """Return the training edges themselves and as many non-edges, as the paper selects models."""
+    """Return the training edges themselves and as many non-edges, as the paper selects models.
+
+    Of a large graph, a sample of them.
+    """
     edges = np.stack(graph.edges(), axis=1)
+    if len(edges) > _MOST_WATCHED:
+        edges = np.random.default_rng(seed).choice(edges, _MOST_WATCHED, replace=False)
     negatives = draw_non_edges(graph, len(edges), np.random.default_rng([seed, len(edges)]))
     return _validation(edges, negatives, graph.directed)
 
@@ -78,29 +88,40 @@ def hold_out(graph: Graph, fraction: float, seed: int) -> tuple[Graph, Validatio
     Returns:
         the graph itself and None where nothing is asked for, or too few edges could be spared.
     """
-    spare = graph.num_edges - graph.num_nodes + int(components(graph).max(initial=-1)) + 1
-    if not fraction or min(spare, fraction * graph.num_edges) < _FEWEST_EDGES:
+    if not fraction or min(_num_spare(graph), fraction * graph.num_edges) < _FEWEST_EDGES:
         if fraction:
             logger.info("too few edges to hold some out: training runs all its steps")
         return graph, None
-    split = split_edges(graph, test_fraction=fraction, seed=seed)
-    negatives = split.test_negatives
+    seen, edges, _ = cut_edges(graph, fraction, 0.0, seed)
+    sizes = [len(edges)]
+    if graph.num_edges <= _DRAWN_AS_A_SPLIT:
+        sizes = [seen.num_edges, *sizes]
+    negatives = draw_negatives(graph, sizes, seed)[-1]
     if graph.directed:
-        negatives = np.concatenate([negatives, _turned_round(graph, split, seed)])
-    return split.train, _validation(split.test, negatives, graph.directed)
+        negatives = np.concatenate([negatives, _turned_round(graph, seen, seed)])
+    return seen, _validation(edges, negatives, graph.directed)
 
 
-def _turned_round(graph: Graph, split: Split, seed: int) -> EdgeArray:
+def _num_spare(graph: Graph) -> int:
+    """Return how many edges can be held out of a connected graph, or how many at least."""
+    spare = graph.num_edges - graph.num_nodes
+    if spare >= _FEWEST_EDGES:
+        return spare  # each component adds one: enough without counting them
+    return spare + int(components(graph).max(initial=-1)) + 1
+
+
+def _turned_round(graph: Graph, seen: Graph, seed: int) -> EdgeArray:
     """Return reversed one-way edges, as many of held-out edges as of training edges.
 
     The protocol takes all there are, which for a small held-out part would nearly all be reverses
     of training edges: an AUC of what was learned by heart.
     """
-    turned = reversed_one_way_edges(graph)
-    was_held_out = ~split.train.has_edges(turned[:, 1], turned[:, 0])
-    held_out, trained = turned[was_held_out], turned[~was_held_out]
-    chosen = np.random.default_rng([seed, len(turned)]).permutation(len(trained))
-    return np.concatenate([held_out, trained[chosen[: len(held_out)]]])
+    one_way, trained_on = ~graph.is_returned, graph.shares_entries(seen)
+    held_out = np.flatnonzero(one_way & ~trained_on)
+    trained = np.flatnonzero(one_way & trained_on)
+    order = np.random.default_rng([seed, held_out.size + trained.size]).permutation(trained.size)
+    chosen = trained[order[: held_out.size]]
+    return turned_round(graph, np.concatenate([held_out, chosen]))
 
 
 def _validation(edges: EdgeArray, negatives: EdgeArray, directed: bool) -> Validation:

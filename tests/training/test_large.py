@@ -1,0 +1,109 @@
+"""What is done differently on large graphs, on small ones that are called large."""
+
+import numpy as np
+import pytest
+
+from arcvec.graph.graph import Graph
+from arcvec.methods import training_plan
+from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.training import state as states
+from arcvec.training import validation as validations
+from arcvec.training.loop import Hooks, Interrupted
+from arcvec.training.settings import TrainSettings
+from arcvec.training.validation import choose_validation
+
+
+@pytest.fixture(scope="module")
+def graph():
+    sources, targets = np.random.default_rng(0).integers(120, size=(2, 900))
+    return Graph.from_edges(sources, targets)
+
+
+def method(optimiser="adam"):
+    """Two members; the first has trials, and each keeps the best before it."""
+    training = TrainSettings(
+        steps=24,
+        batch_pairs=256,
+        evaluate_every=2,
+        stronger_l2=(0.1, 0.3),
+        checkpoint_every=5,
+        optimiser=optimiser,
+    )
+    walks = {"window": (2, 5, 3)}
+    return EdgeProjection(dim=16, members=2, walks=walks, training=training, seed=3)
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "percent-delta"])
+def test_trials_on_disk_change_no_byte(monkeypatch, graph, optimiser):
+    expected = method(optimiser).fit(graph)
+    written = []
+    monkeypatch.setattr(states, "_SMALL_TABLE", 10)
+
+    def noted(array, kind=states.ArrayOnDisk):
+        written.append(array.size)
+        return kind(array)
+
+    monkeypatch.setattr(states, "ArrayOnDisk", noted)
+    fitted = method(optimiser).fit(graph)
+    assert written
+    assert fitted.source.tobytes() == expected.source.tobytes()
+    assert fitted.target.tobytes() == expected.target.tobytes()
+
+
+def test_a_trial_on_disk_is_in_the_checkpoint(monkeypatch, graph, tmp_path):
+    monkeypatch.setattr(states, "_SMALL_TABLE", 10)
+    expected = method().fit(graph)
+    checkpoint, steps = tmp_path / "checkpoint", []
+
+    def report(progress):
+        if progress.trial == 1:
+            steps.append(progress.step)
+
+    hooks = Hooks(report, lambda: len(steps) == 2, checkpoint)
+    with pytest.raises(Interrupted):
+        method().fit(graph, hooks)
+    fitted = method().fit(graph, Hooks(checkpoint=checkpoint, resume=True))
+    assert fitted.source.tobytes() == expected.source.tobytes()
+
+
+def test_the_spectral_start_is_made_once_for_all_trials(monkeypatch, graph):
+    seeds = []
+
+    def counted(seen, columns, seed, made=training_plan.spectral_rows):
+        seeds.append(seed)
+        return made(seen, columns, seed)
+
+    monkeypatch.setattr(training_plan, "spectral_rows", counted)
+    method().fit(graph)
+    assert len(seeds) == len(set(seeds)) == 2  # one a member
+    seeds.clear()
+    monkeypatch.setattr(training_plan, "_START_OF_ITS_OWN", 10)
+    fitted = method().fit(graph)
+    assert seeds == [3]  # one for all members
+    assert np.isfinite(fitted.source).all()
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_no_more_edges_are_held_out_than_needed(monkeypatch, directed):
+    sources, targets = np.random.default_rng(1).integers(400, size=(2, 4000))
+    graph = Graph.from_edges(sources, targets, directed=directed)
+    monkeypatch.setattr(validations, "_MOST_HELD_OUT", 50)
+    monkeypatch.setattr(validations, "_DRAWN_AS_A_SPLIT", 1000)
+    seen, validation = choose_validation(graph, TrainSettings(), seed=0)
+    edges, others = validation.pairs[validation.is_edge], validation.pairs[~validation.is_edge]
+    assert len(edges) == 50 == graph.num_edges - seen.num_edges
+    assert graph.has_edges(*edges.T).all()
+    assert not seen.has_edges(*edges.T).any()
+    assert not graph.has_edges(*others.T).any()
+    assert len(np.unique(others[:50], axis=0)) == 50
+    assert len(others) >= 50
+
+
+def test_selection_on_train_watches_some_edges_of_a_large_graph(monkeypatch, graph):
+    monkeypatch.setattr(validations, "_MOST_WATCHED", 100)
+    seen, validation = choose_validation(graph, TrainSettings(selection="train"), seed=0)
+    edges = validation.pairs[validation.is_edge]
+    assert seen is graph
+    assert len(np.unique(edges, axis=0)) == len(edges) == 100
+    assert len(validation.pairs) == 200
+    assert graph.has_edges(*edges.T).all()
