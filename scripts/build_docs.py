@@ -73,7 +73,7 @@ def fill_experiment(name: str, wanted: str) -> str:
         done, missing = (sum(r.status == status for r in results) for status in ("done", "missing"))
         return f"{done} of {done + missing} runs"
     number, *where = wanted.split(", ")
-    if number in NUMBERS:
+    if number in NUMBERS and where:
         return one_number(results, number, where)
     tables = {table.title: table for table in tables_of(name)}
     if wanted not in tables:
