@@ -57,17 +57,18 @@ def _draw_place(indptr, cumulative, node, state, draw):
     """Return where in `indices` a neighbour of `node` drawn by weight stands, or -1 without any."""
     # Unsigned positions: signed ones are looked at again, in case they count from the end.
     first, last = indptr[np.uint64(node)], indptr[np.uint64(node) + np.uint64(1)]
+    if cumulative.size == 0:
+        place = first + below_at(state, draw, last - first)
+        return place if first < last else np.int64(-1)
     if first == last:
         return np.int64(-1)
-    if cumulative.size == 0:
-        return first + below_at(state, draw, last - first)
     x = unit_at(state, draw) * cumulative[last - 1]
     return np.int64(_upper_bound(cumulative, first, last, x))
 
 
 @njit(cache=True, inline="always")
 def _start_group(starts, begin, seed, first_walk, walks):
-    """Put the walks of a group at their starts.
+    """Put the walks of a group at their starts, and -1 wherever they may come to.
 
     Returns:
         Of each walk its row in `walks`, its node, and its state for the random draws.
@@ -78,13 +79,15 @@ def _start_group(starts, begin, seed, first_walk, walks):
     states = np.empty(size, dtype=np.uint64)
     for k in range(size):
         states[k] = item_state(seed, first_walk + begin + k)
+        for step in range(walks.shape[1]):
+            walks[begin + k, step] = -1
         walks[begin + k, 0] = nodes[k]
     return rows, nodes, states
 
 
 @njit(cache=True)
 def _step_group(indptr, indices, cumulative, group, places, live, step, walks):
-    """Take one step with the first `live` walks of a group; one that cannot moves behind them.
+    """Take one step with the first `live` walks of a group, and drop those that cannot.
 
     Args:
         group: rows, nodes and states of the walks.
@@ -94,20 +97,16 @@ def _step_group(indptr, indices, cumulative, group, places, live, step, walks):
         How many walks are left.
     """
     rows, nodes, states = group
-    k = 0
-    while k < live:
-        place = _draw_place(indptr, cumulative, nodes[k], states[k], step)
-        if place < 0:
-            walks[rows[k], step:] = -1
-            live -= 1
-            rows[k], nodes[k], states[k] = rows[live], nodes[live], states[live]
-        else:
-            places[k] = place
-            k += 1
+    left = 0
     for k in range(live):
+        place = _draw_place(indptr, cumulative, nodes[k], states[k], step)
+        # Kept in any case, and overwritten if it has ended: nobody can foretell which walk will.
+        rows[left], states[left], places[left] = rows[k], states[k], place
+        left += place >= 0
+    for k in range(left):
         nodes[k] = indices[np.uint64(places[k])]
         walks[rows[k], step] = nodes[k]
-    return live
+    return left
 
 
 @njit(cache=True, parallel=True)
@@ -132,6 +131,8 @@ def first_order_walks(indptr, indices, cumulative, starts, length, seed, first_w
         live = group[0].size
         for step in range(1, length):
             live = _step_group(indptr, indices, cumulative, group, places, live, step, walks)
+            if live == 0:
+                break
     return walks
 
 
@@ -251,7 +252,6 @@ def _walk_second_order(indptr, indices, cumulative, group, p, q, walks):
                 draw = steps[k] * _DRAWS_PER_STEP + 2 * rejected[k]
                 place = _draw_place(indptr, cumulative, nodes[k], states[k], draw)
             if place < 0:
-                walks[rows[k], steps[k] :] = -1
                 live -= 1
                 rows[k], nodes[k], states[k] = rows[live], nodes[live], states[live]
                 previous[k], steps[k], rejected[k] = previous[live], steps[live], rejected[live]
