@@ -188,19 +188,20 @@ def test_a_score_is_the_mean_of_the_members_scores(directed):
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("directed", [True, False], ids=["two vectors", "one"])
 @pytest.mark.parametrize(
-    ("length", "members", "vector"),
-    [(4, 1, 4), (30, 1, 30), (32, 4, 16), (38, 4, 19), (64, 4, 32), (256, 4, 64)],
+    ("dim", "members", "two_vectors", "one_vector"),
+    [
+        *[(8, 1, 8, 8), (30, 1, 30, 30), (32, 4, 32, 16), (38, 4, 32, 20)],
+        *[(64, 4, 32, 32), (128, 4, 64, 32), (512, 4, 128, 128)],
+    ],
 )
-def test_how_many_members_there_are(directed, length, members, vector):
-    """By how long the vectors are: on directed graphs a node has two."""
+@pytest.mark.parametrize("directed", [True, False], ids=["two vectors", "one"])
+def test_how_many_members_there_are(directed, dim, members, two_vectors, one_vector):
     graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], directed=directed)
-    sides = 1 + directed
-    method = EdgeProjection(dim=sides * length, training=TrainSettings(steps=4))
-    assert method.parts(graph) == (members, 2 * -(-sides * vector // 2))
+    method = EdgeProjection(dim=dim, training=TrainSettings(steps=4))
+    assert method.parts(graph) == (members, two_vectors if directed else one_vector)
     fitted = method.fit(graph)
-    assert fitted.dim == sides * length
+    assert fitted.dim == dim
     assert max(fitted.settings["history"]["member"]) + 1 == members
 
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from arcvec.training.loop import Hooks
     from arcvec.training.state import Trained
 
-# On held-out edges, one training is better than what so many numbers can hold of several, as long
-# as its vectors are short (16 numbers: ca-HepTh .964 and .951, wiki-vote .986 and .983); then the
-# mean of several is (32 numbers: ppi .931 and .933).
-_MEMBERS = 4
+# On held-out edges, the mean of several trainings is better than one where there is room for it: at
+# dim 32 (with half of soc-epinions' edges held out .880 and .874, of wiki-vote's .976 and .973; ppi
+# .933 and .931), not at dim 16 (ca-HepTh .951 and .964).
+_MEMBERS, _ROOM_FOR_SEVERAL = 4, 32
 _SHORTEST, _LONGEST = 16, 32
 
 
@@ -105,8 +105,8 @@ class EdgeProjection(TrainedMethod):
         None,
         ge=1,
         description="trainings, each from a seed of its own; the result is "
-        "the mean of their scores, as near as dim numbers come to it; by default 4 where a node's "
-        "vectors have 32 numbers or more, else one",
+        "the mean of their scores, as near as dim numbers come to it; by default 4 from dim 32 on, "
+        "else one",
     )
     member_dim: int | None = Field(
         None,
@@ -139,7 +139,7 @@ class EdgeProjection(TrainedMethod):
         """Return how many members there are, and how many numbers per node each has."""
         sides = 2 if self.model.on(graph).kind == "asymmetric" else 1
         length = self.dim // sides
-        several = self.member_dim or length >= 2 * _SHORTEST
+        several = self.member_dim or self.dim >= _ROOM_FOR_SEVERAL
         members = self.members or (_MEMBERS if several and not self.model.unit_norm else 1)
         if members == 1:
             return 1, self.dim
