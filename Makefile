@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Where the published splits are, as in the tests and experiments.
 SPLITS := $(or $(ARCVEC_DATA),../shared/data)/splits
 
-.PHONY: demo test lint bench pages site figures clean
+.PHONY: demo test lint bench bench-full pages site figures clean
 
 demo: $(VENV)/.installed
 	$(BIN)/arcvec demo
@@ -20,8 +20,25 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+# Speed and memory, each as a table: in under ten minutes, and in full, with the figures that
+# docs/benchmarks.md is made of. Other libraries are installed into build/peers-env.
 bench: $(VENV)/.installed
-	$(BIN)/python benchmarks/ingest.py
+	$(BIN)/python benchmarks/startup.py --quick
+	$(BIN)/python benchmarks/ingest.py --edges 5000000
+	$(BIN)/python benchmarks/walks.py --quick
+	$(BIN)/python benchmarks/training.py --steps 10
+	$(BIN)/python benchmarks/scaling.py --scales 14 16 --no-whole
+	$(BIN)/python benchmarks/peers.py --graphs ppi --budgets 2 5 10 --peers ProNE SVD FastRP Cleora
+
+bench-full: $(VENV)/.installed
+	$(BIN)/python benchmarks/startup.py --save
+	$(BIN)/python benchmarks/ingest.py --save
+	$(BIN)/python benchmarks/walks.py --save
+	$(BIN)/python benchmarks/training.py --save
+	$(BIN)/python benchmarks/topk.py --save
+	$(BIN)/python benchmarks/serve.py --connections 4 8 16 --save
+	$(BIN)/python benchmarks/scaling.py --save
+	$(BIN)/python benchmarks/peers.py --save
 
 # The paper's two figures, fitted on train edges alone. On the circle scores lie in [-1, 1]; there the
 # paper's five negatives a pair press all sources towards one pole and all targets to the other. PPI

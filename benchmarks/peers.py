@@ -1,7 +1,7 @@
 """Time to vectors, memory and AUC beside other libraries, and AUC against time.
 
 python benchmarks/peers.py --save
-python benchmarks/peers.py --quick
+python benchmarks/peers.py --graphs ppi --budgets 2 5 10 --peers ProNE FastRP
 
 Every library makes 128 numbers a node from the train edges of a split, arcvec as many or fewer. All
 are timed from the start of their process, which is given two threads; compiling is not counted, of
