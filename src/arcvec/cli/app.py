@@ -78,13 +78,13 @@ def make_app(*, listing: bool = False) -> App:
     """Return the command line.
 
     Args:
-        listing: only to list the commands, in a fifth of the time: nothing of theirs is imported.
+        listing: only to list the commands: nothing of theirs is imported.
     """
     app = App(
         name="arcvec",
         help="Learn a source and a target vector for every node of a graph; "
         "predict its next edges.",
-        # Markdown takes as long to import as everything else that a list of commands needs.
+        # To show Markdown takes imports of its own, which a list of commands can do without.
         help_format="plaintext" if listing else None,
         version=__version__,
         default_parameter=Parameter(negative_none=()),
