@@ -191,7 +191,7 @@ def test_a_score_is_the_mean_of_the_members_scores(directed):
 @pytest.mark.parametrize(
     ("dim", "members", "two_vectors", "one_vector"),
     [
-        *[(8, 1, 8, 8), (30, 1, 30, 30), (32, 4, 16, 16), (38, 4, 20, 20)],
+        *[(8, 1, 8, 8), (30, 1, 30, 30), (32, 4, 32, 16), (38, 4, 32, 20)],
         *[(64, 4, 32, 32), (128, 4, 64, 32), (512, 4, 128, 128)],
     ],
 )

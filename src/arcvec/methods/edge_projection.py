@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 # dim 32 (with half of soc-epinions' edges held out .880 and .874, of wiki-vote's .976 and .973; ppi
 # .933 and .931), not at dim 16 (ca-HepTh .951 and .964).
 _MEMBERS, _ROOM_FOR_SEVERAL = 4, 32
-# There, members of 16 numbers are as good as of 32, and quicker.
-_SMALLEST_MEMBER, _LONGEST_VECTOR = 16, 32
+_SHORTEST, _LONGEST = 16, 32
 
 
 class TrainedMethod(Method):
@@ -113,8 +112,8 @@ class EdgeProjection(TrainedMethod):
         None,
         ge=2,
         multiple_of=2,
-        description="numbers per node in one of several members; by default half of dim, at least "
-        "16, and at most 32 for each vector",
+        description="numbers per node in one of several members; by default half of dim, where "
+        "that is 16 to 32 for each vector",
     )
 
     @model_validator(mode="after")
@@ -138,13 +137,14 @@ class EdgeProjection(TrainedMethod):
 
     def parts(self, graph: Graph) -> tuple[int, int]:
         """Return how many members there are, and how many numbers per node each has."""
+        sides = 2 if self.model.on(graph).kind == "asymmetric" else 1
+        length = self.dim // sides
         several = self.member_dim or self.dim >= _ROOM_FOR_SEVERAL
         members = self.members or (_MEMBERS if several and not self.model.unit_norm else 1)
         if members == 1:
             return 1, self.dim
-        sides = 2 if self.model.on(graph).kind == "asymmetric" else 1
-        usual = max(_SMALLEST_MEMBER, min(self.dim / 2, sides * _LONGEST_VECTOR))
-        return members, self.member_dim or _even(max(min(self.dim, usual), self.dim / members))
+        usual = min(length, max(_SHORTEST, min(math.ceil(length / 2), _LONGEST)))
+        return members, self.member_dim or _even(max(sides * usual, self.dim / members))
 
     def fit(
         self, graph: Graph, hooks: Hooks | None = None, *, start: EdgeEmbeddings | None = None
