@@ -20,7 +20,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-# Speed and memory, each as a table: in under ten minutes, and in full, with the figures that
+# Speed and memory, each as a table: a quick set, and in full, with the figures that
 # docs/benchmarks.md is made of. Other libraries are installed into build/peers-env.
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/startup.py --quick
