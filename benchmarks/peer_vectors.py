@@ -97,20 +97,13 @@ def cleora(edges: Any, num_nodes: int, dim: int, threads: int) -> Any:
 def skipgram(edges: Any, num_nodes: int, dim: int, threads: int) -> Any:
     """SkipGram by ensmallen."""
     import numpy as np
-    from ensmallen import Graph, models
+    from ensmallen import models
+    from peer_walks import ensmallen_graph
 
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/edges.txt"
         _write_edges(path, edges)
-        graph = Graph.from_csv(
-            edge_path=path,
-            edge_list_separator="\t",
-            edge_list_header=False,
-            sources_column_number=0,
-            destinations_column_number=1,
-            directed=False,
-            verbose=False,
-        )
+        graph = ensmallen_graph(path)
     model = models.SkipGram(
         embedding_size=dim,
         walk_length=WALK_LENGTH,

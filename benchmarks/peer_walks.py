@@ -107,17 +107,12 @@ def second_order(
     return rates
 
 
-def ensmallen(
-    folder: Path, threads: list[int], length: int, walks_per_node: int, seconds: float
-) -> list[dict[str, float]]:
-    """Return steps a second of ensmallen's first-order walks over an undirected graph.
-
-    One number of threads only: it is read from the environment, when the process starts.
-    """
+def ensmallen_graph(path: str) -> Any:
+    """Return ensmallen's undirected graph of a file of numbered edges."""
     from ensmallen import Graph
 
-    graph = Graph.from_csv(
-        edge_path=str(folder / "edges.tsv"),
+    return Graph.from_csv(
+        edge_path=path,
         edge_list_separator="\t",
         edge_list_header=False,
         sources_column_number=0,
@@ -129,6 +124,15 @@ def ensmallen(
         verbose=False,
     )
 
+
+def ensmallen(
+    folder: Path, threads: list[int], length: int, walks_per_node: int, seconds: float
+) -> list[dict[str, float]]:
+    """Return steps a second of ensmallen's first-order walks over an undirected graph.
+
+    One number of threads only: it is read from the environment, when the process starts.
+    """
+    graph = ensmallen_graph(str(folder / "edges.tsv"))
     best, walks = best_of(
         lambda: graph.complete_walks(walk_length=length, iterations=walks_per_node), seconds
     )

@@ -13,22 +13,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import DATA, ROOT, Report, Table, command_line, run_apart, run_benchmark
+from measure import DATA, Report, Table, command_line, run_apart, run_benchmark
 from peer_vectors import PEERS
 from peers_env import peers_python
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.link_prediction import link_prediction
-from arcvec.graph.graph import Graph
+from arcvec.graph.files import load_graph
 from arcvec.graph.ingest import EdgeFileSettings, ingest_edges
-from arcvec.graph.split import Split, read_split, split_edges
+from arcvec.graph.split import Split, read_split, save_split, split_edges
 from arcvec.methods.node2vec import edge_weights
 
 DIM = 128
@@ -48,8 +48,8 @@ def split_of(name: str, folder: Path) -> tuple[Path, Split]:
         return published, read_split(published)
     graph = folder / f"{name}-graph"
     ingest_edges(DATA / "raw" / f"{name}.txt.gz", graph, EdgeFileSettings(directed=True))
-    split = split_edges(Graph.load(graph), seed=0)
-    split.save(folder / name)
+    split = split_edges(load_graph(graph), seed=0)
+    save_split(split, folder / name)
     return folder / name, split
 
 
@@ -83,9 +83,18 @@ def peer_auc(split: Split, vectors: Any, peer: str) -> float:
 
 def our_row(graph: str, path: Path, split: Split, budget: int, folder: Path) -> dict[str, Any]:
     """Return what `arcvec fit --budget` gives on one graph."""
-    arcvec = shutil.which("arcvec", path=str(ROOT / ".venv/bin")) or "arcvec"
     out = folder / "result"
-    command = [arcvec, "fit", str(path), "-o", str(out), "--overwrite", "--quiet"]
+    command = [
+        sys.executable,
+        "-m",
+        "arcvec",
+        "fit",
+        str(path),
+        "-o",
+        str(out),
+        "--overwrite",
+        "--quiet",
+    ]
     seconds, peak, _ = run_apart([*command, "--budget", f"{budget}s"])
     result = EdgeEmbeddings.load(out)
     auc = link_prediction(result, split, ranking=False).auc

@@ -29,7 +29,9 @@ from typing import Any
 
 import measure
 import numpy as np
+from ingest import FORMATS
 
+from arcvec.evaluation.table_text import figure
 from arcvec.graph.files import load_graph
 from arcvec.graph.graph import Graph
 from arcvec.graph.rmat import rmat_edges
@@ -40,7 +42,6 @@ DIM = 32
 PAIRS_PER_EDGE = 2
 WARM_UP = 10
 BATCH_PAIRS = 65536
-FORMATS = {"parquet": "FORMAT parquet", "txt": "FORMAT csv, DELIMITER '\t', HEADER false"}
 ONE_PASS = ["--members", "1", "--walks.window", "5", "--training.validation-fraction", "0"]
 
 # The largest exponent, the most minutes and GiB of ingest and fit, and the largest peak of a fit as
@@ -104,9 +105,7 @@ def measure_scale(scale: int, folder: Path, *, whole: bool) -> list[dict[str, An
             "times held": peak * 2**30 / bytes_held(graph) if "fit" in stage else "",
         }
         rows.append(row)
-        print(
-            "  ".join(f"{name} {measure.shown(value)}" for name, value in row.items()), flush=True
-        )
+        print("  ".join(f"{name} {figure(value)}" for name, value in row.items()), flush=True)
 
     for kind, path in write_edges(scale, folder).items():
         add(f"ingest {kind}", *run_arcvec("ingest", path, "-o", out, "--overwrite"))
