@@ -63,19 +63,9 @@ def fit_within(
 
 def shortened(method: EdgeProjection) -> EdgeProjection:
     """Return the method without all that chooses between trainings or joins several."""
-    training = method.training.model_copy(
-        update={
-            "settle": 0.0,
-            "selection": "held-out",
-            "validation_fraction": 0.0,
-            "stronger_l2": (),
-            "degree_discount": method.training.degree_discount or 0.0,
-        }
-    )
     walks = method.walks.model_copy(update={"window": (min(method.walks.window),)})
-    return method.model_copy(
-        update={"members": 1, "member_dim": None, "walks": walks, "training": training}
-    )
+    changes = {"walks": walks, "training": method.training.on_all_edges()}
+    return method.model_copy(update={"members": 1, "member_dim": None, **changes})
 
 
 @dataclass

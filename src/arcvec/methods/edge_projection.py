@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # dim 32 (with half of soc-epinions' edges held out .880 and .874, of wiki-vote's .976 and .973; ppi
 # .933 and .931), not at dim 16 (ca-HepTh .951 and .964).
 _MEMBERS, _ROOM_FOR_SEVERAL = 4, 32
+# Numbers in a vector of one of several members.
 _SHORTEST, _LONGEST = 16, 32
 
 
@@ -112,8 +113,8 @@ class EdgeProjection(TrainedMethod):
         None,
         ge=2,
         multiple_of=2,
-        description="numbers per node in one of several members; by default half of dim, where "
-        "that is 16 to 32 for each vector",
+        description="numbers per node in one of several members; by default half of dim, but "
+        "vectors of 16 to 32 numbers",
     )
 
     @model_validator(mode="after")

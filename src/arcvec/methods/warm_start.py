@@ -80,16 +80,8 @@ class WarmStart:
         degrees that the earlier training found is in its vectors.
         """
         chosen = self.earlier.settings.get("output_l2") if settings.stronger_l2 else None
-        return settings.model_copy(
-            update={
-                "settle": 0.0,
-                "selection": "held-out",
-                "validation_fraction": 0.0,
-                "stronger_l2": (),
-                "degree_discount": settings.degree_discount or 0.0,
-                "output_l2": settings.output_l2 if chosen is None else chosen,
-            }
-        )
+        output_l2 = settings.output_l2 if chosen is None else chosen
+        return settings.on_all_edges().model_copy(update={"output_l2": output_l2})
 
     def describe(self) -> dict[str, Any]:
         """Return what the new result remembers of the earlier one."""

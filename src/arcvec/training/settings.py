@@ -79,6 +79,18 @@ class TrainSettings(Settings):
         """Whether held-out edges decide about `degree_discount`."""
         return self.degree_discount is None and self.selection == "held-out"
 
+    def on_all_edges(self) -> TrainSettings:
+        """Return how to train once: nothing held out, so nothing chosen by it, a falling rate."""
+        return self.model_copy(
+            update={
+                "settle": 0.0,
+                "selection": "held-out",
+                "validation_fraction": 0.0,
+                "stronger_l2": (),
+                "degree_discount": self.degree_discount or 0.0,
+            }
+        )
+
     def of_one_of(self, members: int) -> TrainSettings:
         """Return the settings of one of several members, whose mean needs fewer steps of each."""
         steps = self.steps if members == 1 else max(1, self.steps // 2)
