@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Where the published splits are, as in the tests and experiments.
 SPLITS := $(or $(ARCVEC_DATA),../shared/data)/splits
 
-.PHONY: demo test lint bench bench-full pages site figures clean
+.PHONY: demo test torture lint bench bench-full pages site figures clean
 
 demo: $(VENV)/.installed
 	$(BIN)/arcvec demo
@@ -14,6 +14,11 @@ demo: $(VENV)/.installed
 # A process for every core, each with one thread for its matrices: together they are twice as fast.
 test: $(VENV)/.installed
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+
+# The faults of tests/faults as often as docs/reliability.md says; `make test` tries each a few times.
+torture: $(VENV)/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults -n 2 \
+		-m "slow or not slow" --torture results/benchmarks/torture.json
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check

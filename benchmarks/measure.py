@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 # As the command line does, and before numba is imported: see `arcvec.cli.main`.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 import numpy as np
 import torch

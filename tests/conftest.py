@@ -1,5 +1,6 @@
-"""Graphs with obvious answers, the way to the shared data, and a real browser."""
+"""Graphs with obvious answers, the way to the shared data, a real browser, `--torture`."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -10,10 +11,67 @@ import pytest
 from arcvec.graph.graph import Graph
 
 # As the command line does, and before torch or numba is imported: see `arcvec.cli.main`.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 PROJECT = Path(__file__).parent.parent
+TORTURES = PROJECT / "build" / "torture.jsonl"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--torture",
+        metavar="FILE",
+        help="inject faults as often as docs/reliability.md says, and record it there",
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--torture") and not hasattr(config, "workerinput"):
+        TORTURES.parent.mkdir(parents=True, exist_ok=True)
+        TORTURES.write_text("")
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """Write what was recorded as the tables that docs/reliability.md is made of."""
+    if not session.config.getoption("--torture") or hasattr(session.config, "workerinput"):
+        return
+    tables = {}
+    for line in TORTURES.read_text().splitlines():
+        table, row = json.loads(line)
+        tables.setdefault(table, []).append(row)
+    for rows in tables.values():
+        rows.sort(key=lambda row: list(row.values())[:1])
+    report = {
+        "command": "make torture",
+        "tables": [{"title": title, "rows": rows} for title, rows in sorted(tables.items())],
+    }
+    if exitstatus == 0:
+        text = json.dumps(report, indent=2, ensure_ascii=False)
+        Path(session.config.getoption("--torture")).write_text(text + "\n")
+
+
+@pytest.fixture
+def times(request):
+    """Give how often to try something: `times(3, 50)` is 3 in `make test`, 50 in `make torture`."""
+    torture = request.config.getoption("--torture") is not None
+    return lambda quick, full: full if torture else quick
+
+
+@pytest.fixture
+def record(request):
+    """Give a function that notes what was tried, for a table of docs/reliability.md.
+
+    `record("Faults", fault="kill -9 of ingest", times=50, lost="nothing")`: all rows of a table
+    have the same names. Called after the assertions: what is recorded has passed.
+    """
+
+    def write(table, **row):
+        if request.config.getoption("--torture"):
+            with TORTURES.open("a") as file:
+                file.write(json.dumps([table, row]) + "\n")
+
+    return write
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; errors of the user become one line and a non-zero exit code."""
     # Threads that wait for work soon sleep instead of spinning: as fast on a quiet machine, and
     # much faster on a busy one. Read when torch and numba are first imported.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     show_log_as_notes()
     given = sys.argv[1:] if arguments is None else list(arguments)
     called = make_app(listing=True) if given in ([], ["--help"], ["-h"]) else app
