@@ -110,6 +110,7 @@ def test_what_is_no_result_is_refused(tmp_path, embeddings):
     embeddings.save(tmp_path / "result")
     path = tmp_path / "result" / "settings.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "format_version": 99}))
+    (tmp_path / "result/checksums.txt").unlink()
     with pytest.raises(ValueError, match="format version 1 or 2, got 99"):
         EdgeEmbeddings.load(tmp_path / "result")
 
@@ -166,7 +167,7 @@ def test_one_vector_folder_is_half_as_large(tmp_path, shared):
         sizes[name] = sum(file.stat().st_size for file in (tmp_path / name).glob("*.npy"))
     assert sizes["one"] == pytest.approx(sizes["two"] / 2, rel=0.01)
     files = {file.name for file in (tmp_path / "one").iterdir()}
-    assert files == {"vectors.npy", "nodes.txt", "settings.json"}
+    assert files == {"vectors.npy", "nodes.txt", "settings.json", "checksums.txt"}
 
 
 def test_versions_tell_the_two_folders_apart(tmp_path, make):
@@ -206,6 +207,7 @@ def test_bad_weights_are_refused(tmp_path, weights, message):
     one_vector(directed=True).save(tmp_path / "result")
     path = tmp_path / "result/settings.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "weights": weights}))
+    (tmp_path / "result/checksums.txt").unlink()
     with pytest.raises(ValueError, match=rf"result: {expected}; .+ settings\.json .+ again"):
         EdgeEmbeddings.load(tmp_path / "result")
 
@@ -215,6 +217,7 @@ def test_damaged_folder_of_one_vector_is_refused(tmp_path, shared):
     path = tmp_path / "result/settings.json"
     header = json.loads(path.read_text())
     path.write_text(json.dumps({k: v for k, v in header.items() if k != "weights"}))
+    (tmp_path / "result/checksums.txt").unlink()
     with pytest.raises(ValueError, match=r"each of the 8 columns .+ got None"):
         EdgeEmbeddings.load(tmp_path / "result")
     np.save(tmp_path / "result/vectors.npy", np.ones(12))

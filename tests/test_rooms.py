@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "arcvec"
 
 ROOMS = (
     ("settings",),
+    ("checksums", "locks"),
     ("storage",),
     ("notebook",),
     ("kernels",),

@@ -57,7 +57,7 @@ def test_overwriting_replaces_the_whole_folder(tmp_path):
         pass
     with new_folder(tmp_path / "out", overwrite=True) as folder:
         (folder / "a.txt").write_text("new")
-    assert os.listdir(tmp_path / "out") == ["a.txt"]
+    assert sorted(os.listdir(tmp_path / "out")) == ["a.txt", "checksums.txt"]
     assert os.listdir(tmp_path) == ["out"]
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from arcvec.checksums import verify_checksums
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.notebook import html_table
 from arcvec.storage import load_array, new_folder, read_header, write_json
@@ -242,6 +243,7 @@ class EdgeEmbeddings(EdgeScorer):
                 f"{folder}: expected a result folder with settings.json and vectors; "
                 "make one with: arcvec fit GRAPH -o RESULT"
             )
+        verify_checksums(folder)
         versions = (FORMAT_VERSION, ONE_VECTOR_VERSION)
         settings = read_header(header, "arcvec-result", versions, ["directed"])
         source: NDArray[np.floating] | WeightedRows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import glob
 import json
 import os
 import shutil
@@ -16,8 +17,15 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from arcvec.checksums import unsealed, write_checksums
+from arcvec.locks import sole_writer
+
 _HEADERS = ("meta.json", "split.json", "settings.json")
 DEMO_MARKER = "arcvec-demo.txt"
+# Bytes; with less than these free, a disk is full for whatever is being written.
+_LITTLE_ROOM = 1 << 20
+# Of Linux: paths are taken from where the process is, and two names are exchanged.
+_HERE, _RENAME_EXCHANGE = -100, 2
 
 
 def require_writable(path: Path, *, overwrite: bool = False, inputs: Iterable[Path] = ()) -> None:
@@ -65,48 +73,100 @@ def _is_ours(folder: Path) -> bool:
 def new_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield an empty temporary folder that becomes `path` when the block ends without an error.
 
+    Its files get checksums. One that `path` names already stays as it is until that moment.
+
     Raises:
         FileExistsError: `path` exists and `overwrite` is false.
+        BlockingIOError: another process is writing it.
     """
-    require_writable(path, overwrite=overwrite)
-    path = path.resolve()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.parent))
-    try:
-        yield partial
-        partial.chmod(0o755)
-        for file in partial.rglob("*"):
-            _flush(file)
-        _flush(partial)
-        if path.exists():
-            retired = Path(tempfile.mkdtemp(prefix=f".{path.name}.old-", dir=path.parent))
-            path.rename(retired / path.name)
-            partial.rename(path)
-            shutil.rmtree(retired)
-        else:
-            partial.rename(path)
-        _flush(path.parent)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with _place_for(path, overwrite) as path:
+        partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.parent))
+        try:
+            with _room_on_disk(path):
+                yield partial
+                write_checksums(partial)
+                partial.chmod(0o755)
+                for file in partial.rglob("*"):
+                    _flush(file)
+                _flush(partial)
+            if path.exists():
+                _exchange(partial, path)
+            else:
+                partial.rename(path)
+            _flush(path.parent)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 @contextmanager
 def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield a temporary file name that becomes `path` when the block ends without an error."""
+    with _place_for(path, overwrite) as path:
+        if path.is_dir():
+            raise FileExistsError(f"{path} is a folder; expected the name of a file")
+        # The suffix stays last: writers choose the format by it.
+        partial = path.with_name(f".{path.name}.partial-{os.getpid()}{path.suffix}")
+        try:
+            with _room_on_disk(path):
+                yield partial
+                _flush(partial)
+            partial.replace(path)
+            _flush(path.parent)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _place_for(path: Path, overwrite: bool) -> Iterator[Path]:
+    """Hold the lock of a path that may be written; yield it, absolute."""
     require_writable(path, overwrite=overwrite)
     path = path.resolve()
-    if path.is_dir():
-        raise FileExistsError(f"{path} is a folder; expected the name of a file")
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The suffix stays last: writers choose the format by it.
-    partial = path.with_name(f".{path.stem}.partial-{os.getpid()}{path.suffix}")
+    with sole_writer(path) as alone:
+        if alone:
+            # What a process that was killed had begun.
+            for left in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+        yield path
+
+
+@contextmanager
+def _room_on_disk(path: Path) -> Iterator[None]:
+    """Say of whatever goes wrong on a full disk that it is full: each library has its own words."""
     try:
-        yield partial
-        _flush(partial)
-        partial.replace(path)
-        _flush(path.parent)
-    finally:
-        partial.unlink(missing_ok=True)
+        yield
+    except Exception as error:
+        if not path.parent.is_dir():
+            raise FileNotFoundError(
+                f"{path.parent} was removed while {path.name} was written into it; write it again"
+            ) from error
+        if shutil.disk_usage(path.parent).free < _LITTLE_ROOM:
+            raise OSError(
+                f"{path.parent}: no space left on the disk; make room or choose another output. "
+                "What was there before is unchanged"
+            ) from error
+        raise
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Let two folders of the same parent take each other's name."""
+    if sys.platform == "linux" and _renameat2(one, other):
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{other.name}.partial-", dir=other.parent))
+    other.rename(aside / other.name)
+    one.rename(other)
+    shutil.rmtree(aside)
+
+
+def _renameat2(one: Path, other: Path) -> bool:
+    """Exchange two names at once, so that no moment is without them; false if that cannot be."""
+    import ctypes
+
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    if rename is None:
+        return False
+    code: int = rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _RENAME_EXCHANGE)
+    return code == 0
 
 
 def write_table(
@@ -185,6 +245,8 @@ def read_header(
         keys: what must be in it.
     """
     header = read_json(path)
+    if isinstance(header, dict):
+        header = unsealed(header, path)
     if not isinstance(header, dict) or header.get("format") != kind:
         raise ValueError(f'{path}: expected the format "{kind}"; is it the right folder?')
     found = header.get("format_version")

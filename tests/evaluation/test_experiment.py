@@ -16,7 +16,6 @@ import pytest
 from arcvec.cli import main
 from arcvec.evaluation import workers
 from arcvec.evaluation.cell_run import Task, train_auc
-from arcvec.evaluation.experiment import _locked
 from arcvec.evaluation.experiment_file import read_experiment
 from arcvec.evaluation.grid import data_folders, grid_cells
 from arcvec.evaluation.metrics import roc_auc
@@ -284,13 +283,28 @@ def test_wrong_files_are_one_line_and_leave_nothing(run, folder, text, message):
     assert not (folder / "out").exists()
 
 
+HOLDER = """
+import sys
+from pathlib import Path
+from arcvec.locks import sole_writer
+folder = Path(sys.argv[1])
+folder.mkdir(parents=True)
+with sole_writer(folder, lock=folder / ".lock"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
 def test_two_runs_do_not_write_at_once(run, folder):
-    with _locked(folder / "out/cells"):
+    command = [sys.executable, "-c", HOLDER, folder / "out/cells"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"held\n"
         error = run(HEAD, DEGREES, fails=True)
-        pattern = rf"arcvec: \S+cells: process {os.getpid()} is running cells into it; .*\n"
+        pattern = rf"arcvec: \S+cells: process {holder.pid} is writing it; .*\n"
         assert re.fullmatch(pattern, error), error
+        holder.kill()
     # The lock of a process that is no more holds nobody up.
-    assert (folder / "out/cells/.lock").read_text() == f"{os.getpid()}\n"
+    assert (folder / "out/cells/.lock").read_text() == f"{holder.pid}\n"
     assert run(HEAD, DEGREES)[0].status == "done"
 
 

@@ -43,7 +43,7 @@ def test_torch_loads_safetensors(embeddings, tmp_path):
 def test_folder_of_npy(embeddings, tmp_path):
     export_vectors(embeddings, tmp_path / "vectors", precision="float16")
     assert sorted(os.listdir(tmp_path / "vectors")) == [
-        *("meta.json", "nodes.txt", "source.npy", "target.npy")
+        *("checksums.txt", "meta.json", "nodes.txt", "source.npy", "target.npy")
     ]
     for side in ("source", "target"):
         expected = embeddings.vectors(side).astype(np.float16)

@@ -74,6 +74,7 @@ def test_wrong_meta(tmp_path, path_graph, change, message):
     save_graph(path_graph, tmp_path / "graph")
     file = tmp_path / "graph" / "meta.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    (tmp_path / "graph" / "checksums.txt").unlink()  # as if changed on purpose
     with pytest.raises(ValueError, match=message):
         load_graph(tmp_path / "graph")
 
@@ -96,6 +97,7 @@ def test_arrays_that_do_not_fit_are_named(tmp_path, name, values, message):
     graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4], weights=[1, 1, 1, 1])
     save_graph(graph, tmp_path / "graph")
     np.save(tmp_path / "graph" / name, values, allow_pickle=True)
+    (tmp_path / "graph" / "checksums.txt").unlink()
     with pytest.raises(ValueError, match=f"{name}: .*{message}"):
         load_graph(tmp_path / "graph")
 
@@ -105,6 +107,7 @@ def test_rows_must_ascend(tmp_path, star_graph, targets):
     save_graph(star_graph, tmp_path / "graph")
     values = np.array([*targets, 4, 5], dtype=np.int32)
     np.save(tmp_path / "graph" / "indices.npy", values)
+    (tmp_path / "graph" / "checksums.txt").unlink()
     with pytest.raises(ValueError, match=r"indices.npy: expected ascending targets"):
         load_graph(tmp_path / "graph")
 
@@ -121,6 +124,7 @@ def test_missing_files_are_named(tmp_path, path_graph, name):
 @pytest.mark.parametrize("mmap", [True, False])
 def test_files_cut_short_are_named(tmp_path, path_graph, name, mmap):
     save_graph(path_graph, tmp_path / "graph")
+    (tmp_path / "graph" / "checksums.txt").unlink()
     file = tmp_path / "graph" / name
     os.truncate(file, file.stat().st_size - 1)
     with pytest.raises(ValueError, match=name):
@@ -130,6 +134,7 @@ def test_files_cut_short_are_named(tmp_path, path_graph, name, mmap):
 def test_a_name_too_few(tmp_path, path_graph):
     save_graph(path_graph, tmp_path / "graph")
     (tmp_path / "graph" / "nodes.txt").write_text("0\n1\n2\n3\n")
+    (tmp_path / "graph" / "checksums.txt").unlink()
     with pytest.raises(ValueError, match=r"nodes.txt: expected 5 names, one a line, got 4"):
         load_graph(tmp_path / "graph")
 

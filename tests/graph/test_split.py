@@ -269,6 +269,7 @@ def test_missing_file_is_named(folder, name):
 )
 def test_bad_arrays_are_named(folder, array, message):
     np.save(folder / "test.txt.npy", array, allow_pickle=True)
+    (folder / "checksums.txt").unlink()
     with pytest.raises(ValueError, match=message):
         read_split(folder)
 
@@ -278,6 +279,7 @@ def test_bad_arrays_are_named(folder, array, message):
 )
 def test_bad_index_is_named(folder, text):
     (folder / "index.json").write_text(text)
+    (folder / "checksums.txt").unlink()
     with pytest.raises(ValueError, match=r"index\.json: expected"):
         read_split(folder)
 
@@ -285,5 +287,6 @@ def test_bad_index_is_named(folder, text):
 def test_other_format_version_is_refused(folder):
     text = (folder / "split.json").read_text()
     (folder / "split.json").write_text(text.replace('"format_version": 1', '"format_version": 9'))
+    (folder / "checksums.txt").unlink()
     with pytest.raises(ValueError, match=r"split\.json: expected .* version 1, got 9"):
         read_split(folder)

@@ -1,5 +1,7 @@
 """Nearly the exact answer, with filters and known edges, and an index that stays true."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -153,9 +155,10 @@ def test_index_in_the_folder_is_used_until_vectors_change(tmp_path, caplog):
     assert header.stat().st_mtime_ns == made
     np.testing.assert_array_equal(again.members, built.members)
     assert not caplog.text
-    np.save(tmp_path / "result" / "target.npy", embeddings.target * np.float32(2))
-    changed = EdgeEmbeddings.load(tmp_path / "result")
-    open_index(tmp_path / "result", changed)
+    doubled = replace(embeddings, target=embeddings.target * np.float32(2))
+    doubled.save(tmp_path / "doubled")
+    header = header.parent.rename(tmp_path / "doubled" / "index-target") / "meta.json"
+    open_index(tmp_path / "doubled", doubled)
     assert header.stat().st_mtime_ns != made
     assert "the index is built again: " in caplog.text
     assert "made of other vectors" in caplog.text
@@ -169,11 +172,11 @@ def test_damaged_index_and_other_recall_are_built_again(tmp_path, caplog):
     tiles = tmp_path / "result" / "index-source" / "tiles.npy"
     tiles.write_bytes(tiles.read_bytes()[:1000])
     open_index(tmp_path / "result", embeddings, "sources")
-    assert "cut short or damaged" in caplog.text
+    assert "tiles.npy: not what was written" in caplog.text
     assert open_index(tmp_path / "result", embeddings, "sources", recall=0.8).recall == 0.8
     assert open_index(tmp_path / "result", embeddings, "sources").recall == 0.8
     assert sorted(path.name for path in (tmp_path / "result").iterdir()) == [
-        *("index-source", "nodes.txt", "settings.json", "source.npy", "target.npy")
+        *("checksums.txt", "index-source", "nodes.txt", "settings.json", "source.npy", "target.npy")
     ]
 
 

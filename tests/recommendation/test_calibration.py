@@ -123,5 +123,6 @@ def test_saved_beside_the_vectors_it_is_for(tmp_path):
     with pytest.raises(ValueError, match="made for other vectors"):
         load_calibration(tmp_path / "result", other)
     assert {path.name for path in (tmp_path / "result").iterdir()} == {
-        *("source.npy", "target.npy", "nodes.txt", "settings.json", "calibration.json")
+        *("source.npy", "target.npy", "nodes.txt", "settings.json", "calibration.json"),
+        "checksums.txt",
     }

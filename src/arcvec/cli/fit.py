@@ -16,6 +16,7 @@ from cyclopts import Parameter, Token
 from arcvec.cli.errors import fail
 from arcvec.cli.flags import EdgeFileFlags, EdgeFiles, Out, read_graph
 from arcvec.console import note, plain_print, stop_on_interrupt, training_progress
+from arcvec.locks import sole_writer
 from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.methods.presets import load_method
 from arcvec.storage import require_writable
@@ -86,24 +87,28 @@ def fit(
     if checkpoint.exists() and not resume:
         note(f"{checkpoint} of an earlier fit is replaced; --resume would have continued it")
     learned_from = read_graph(graph, files)
-    with training_progress(quiet=quiet) as report, stop_on_interrupt() as should_stop:
-        hooks = Hooks(report, should_stop, checkpoint, resume)
-        try:
-            if budget is None:
-                embeddings = chosen.fit(learned_from, hooks, start=start)
-            else:
-                left = started + budget - time.perf_counter()
-                embeddings = fit_within(left, chosen, learned_from, replace(hooks, checkpoint=None))
-        except Interrupted as stop:
-            if budget is not None:
-                message = f"stopped after step {stop.step}; with --budget nothing is kept of it"
+    out.resolve().parent.mkdir(parents=True, exist_ok=True)
+    with sole_writer(out):
+        with training_progress(quiet=quiet) as report, stop_on_interrupt() as should_stop:
+            hooks = Hooks(report, should_stop, checkpoint, resume)
+            try:
+                if budget is None:
+                    embeddings = chosen.fit(learned_from, hooks, start=start)
+                else:
+                    left = started + budget - time.perf_counter()
+                    embeddings = fit_within(
+                        left, chosen, learned_from, replace(hooks, checkpoint=None)
+                    )
+            except Interrupted as stop:
+                if budget is not None:
+                    message = f"stopped after step {stop.step}; with --budget nothing is kept of it"
+                    raise SystemExit(fail(message, code=130)) from None
+                command = " ".join(map(shlex.quote, ["arcvec", *sys.argv[1:]]))
+                again = command if resume else f"{command} --resume"
+                message = f"stopped after step {stop.step}; continue with:\n  {again}"
                 raise SystemExit(fail(message, code=130)) from None
-            command = " ".join(map(shlex.quote, ["arcvec", *sys.argv[1:]]))
-            again = command if resume else f"{command} --resume"
-            message = f"stopped after step {stop.step}; continue with:\n  {again}"
-            raise SystemExit(fail(message, code=130)) from None
-    embeddings.save(out, float16=float16, overwrite=overwrite)
-    checkpoint.unlink(missing_ok=True)
+        embeddings.save(out, float16=float16, overwrite=overwrite)
+        checkpoint.unlink(missing_ok=True)
     plain_print(f"{out}: {_describe_result(embeddings)}")
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from arcvec.evaluation.results import CellFiles, Result, write_results
 from arcvec.evaluation.table_text import latex_page, markdown_page
 from arcvec.evaluation.tables import experiment_tables
 from arcvec.evaluation.workers import run_tasks, threads_per_worker
+from arcvec.locks import sole_writer
 from arcvec.storage import new_file
 
 logger = logging.getLogger(__name__)
@@ -61,12 +60,17 @@ def run_cells(
         report: called when a cell starts or ends.
 
     Raises:
-        ValueError: another process is running cells into the folder.
+        BlockingIOError: another process is running cells into the folder.
     """
     if workers < 1:
         raise ValueError(f"expected at least 1 worker, got {workers}")
     files = CellFiles(folder)
-    with _locked(folder):
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OSError(f"cannot write to {folder}: {reason}; choose another output") from None
+    with sole_writer(folder, lock=folder / ".lock"):
         run = _Run(files, workers, folder / "workers.log", retry_failed, report)
         further = [cell for cell in cells if not cell.first_seed]
         run.run([cell for cell in cells if cell.first_seed], total=len(cells), later=further)
@@ -168,27 +172,3 @@ def _left_out(cells: Sequence[Cell], files: CellFiles, limit: float | None) -> d
         elif limit is not None and seconds is not None and seconds >= limit:
             reasons[cell.digest] = f"the first seed took {limit:g} s or more"
     return reasons
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder; the system lets go of it however the process ends."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / ".lock").open("a+", encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise OSError(f"cannot write to {folder}: {reason}; choose another output") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise ValueError(
-                f"{folder}: process {file.read().strip()} is running cells into it; "
-                "wait for it, or choose another output"
-            ) from None
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        yield

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+from arcvec.checksums import sealed, unsealed
 from arcvec.evaluation.grid import Cell
 from arcvec.storage import new_file, read_json, write_json, write_table
+
+logger = logging.getLogger(__name__)
 
 Status: TypeAlias = Literal["done", "failed", "refused", "left-out", "missing"]
 
@@ -66,8 +70,10 @@ class CellFiles:
         for known in (cell, replace(cell, ranking=True)):
             path = self.folder / known.file_name
             if path.is_file():
-                record: dict[str, Any] = read_json(path)
-                return record
+                try:
+                    return unsealed(read_json(path), path)
+                except ValueError as error:
+                    logger.warning("%s; it counts as never run", error)
         return None
 
     def write(self, cell: Cell, outcome: Mapping[str, Any]) -> None:
@@ -75,17 +81,19 @@ class CellFiles:
         with new_file(self.folder / cell.file_name, overwrite=True) as partial:
             write_json(
                 partial,
-                {
-                    "format": "arcvec-cell",
-                    "dataset": cell.dataset,
-                    "label": cell.label,
-                    "dim": cell.dim,
-                    "seed": cell.seed,
-                    "digest": cell.digest,
-                    "split_fingerprint": cell.split.fingerprint,
-                    **cell.definition,
-                    **outcome,
-                },
+                sealed(
+                    {
+                        "format": "arcvec-cell",
+                        "dataset": cell.dataset,
+                        "label": cell.label,
+                        "dim": cell.dim,
+                        "seed": cell.seed,
+                        "digest": cell.digest,
+                        "split_fingerprint": cell.split.fingerprint,
+                        **cell.definition,
+                        **outcome,
+                    }
+                ),
             )
 
     def result(self, cell: Cell) -> Result:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from arcvec.checksums import verify_checksums
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.storage import load_array, new_folder, read_header, write_json
@@ -115,6 +116,7 @@ def load_graph(path: str | Path, *, mmap: bool = True) -> Graph:
         ValueError: a file does not fit the others; the message names it.
     """
     folder = Path(path)
+    verify_checksums(folder)
     meta = _read_meta(folder)
     num_nodes = int(meta["num_nodes"])
     indptr = _load_array(folder / "indptr.npy", np.int64, num_nodes + 1, mmap=mmap)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arcvec.checksums import verify_checksums
 from arcvec.graph.edge_files import read_edge_array, read_index, read_weights
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
@@ -246,6 +247,7 @@ def read_split(path: str | Path) -> Split:
     `test.directed.neg.txt.npy`. Nodes are those of `index.json`, also ones without any edge.
     """
     folder = Path(path)
+    verify_checksums(folder)
     nodes = read_index(folder / "index.json")
     settings = _read_settings(folder)
     directed = settings.pop("directed")

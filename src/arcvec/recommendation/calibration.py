@@ -32,6 +32,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arcvec.checksums import sealed
 from arcvec.embeddings import EdgeEmbeddings, Scores
 from arcvec.graph.graph import Graph
 from arcvec.graph.non_edges import EdgeArray, draw_non_edges
@@ -182,7 +183,7 @@ def save_calibration(calibration: Calibration, result: str | Path) -> Path:
     path = Path(result) / FILE
     header = {"format": FORMAT, "format_version": FORMAT_VERSION}
     with new_file(path, overwrite=True) as partial:
-        write_json(partial, {**header, **asdict(calibration)})
+        write_json(partial, sealed({**header, **asdict(calibration)}))
     return path
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from arcvec.checksums import verify_checksums
 from arcvec.embeddings import EdgeEmbeddings, Side
 from arcvec.recommendation.approximate import DEPTHS, RECALL, VectorIndex, build_index, indexed_side
 from arcvec.recommendation.candidates import Direction
@@ -76,6 +77,7 @@ def _save(index: VectorIndex, folder: Path, checksum: str) -> None:
 
 def _load(folder: Path, side: Side, checksum: str, recall: float | None) -> VectorIndex:
     """Return the index in a folder, or say why it does not fit."""
+    verify_checksums(folder)
     header: dict[str, Any] = read_header(
         folder / "meta.json", FORMAT, [FORMAT_VERSION], ["vectors", "recall", "probes", "depths"]
     )

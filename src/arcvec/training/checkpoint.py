@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from arcvec.storage import new_file
@@ -17,7 +19,9 @@ def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict[str, Any
 
     with new_file(path, overwrite=True) as partial:
         contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-        save_file(contiguous, partial, metadata={"state": json.dumps(state)})
+        text = json.dumps(state)
+        metadata = {"state": text, "checksum": _digest(contiguous, text)}
+        save_file(contiguous, partial, metadata=metadata)
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -29,7 +33,10 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            state = json.loads(file.metadata()["state"])
+            metadata = file.metadata()
+            state = json.loads(metadata["state"])
+            if metadata["checksum"] != _digest(tensors, metadata["state"]):
+                raise ValueError("its checksum differs: it is damaged")
             progress, identity = state["progress"], state["identity"]
             assert isinstance(progress, dict)
             assert isinstance(identity, dict)
@@ -39,3 +46,11 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             "delete it and fit without --resume"
         ) from None
     return tensors, state
+
+
+def _digest(tensors: dict[str, Tensor], state: str) -> str:
+    digest = hashlib.sha256(state.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(name.encode())
+        digest.update(tensor.cpu().numpy().reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
