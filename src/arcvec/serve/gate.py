@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from arcvec.serve.metrics import Metrics
-from arcvec.serve.refusal import Refusal, overloaded
+from arcvec.serve.refusal import Refusal, full
 from arcvec.serve.schemas import MAX_BODY
+from arcvec.serve.visit import MAX_HELD, SMALL, Visit
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -57,36 +57,25 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status = time.perf_counter(), 500
-
-        async def send_and_see(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
+        started, visit = time.perf_counter(), Visit(self._metrics, send)
         try:
-            await self._pass(scope, receive, send_and_see)
+            await self._pass(scope, receive, visit)
         except Refusal as refusal:
-            await answer_error(send_and_see, refusal)
+            await visit.refuse(refusal)
         finally:
+            visit.end()
             path = scope["path"]
             route = path if path in self._routes else "other"
-            self._metrics.count_request(route, status, time.perf_counter() - started)
+            self._metrics.count_request(route, visit.status, time.perf_counter() - started)
 
-    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass(self, scope: Scope, receive: Receive, visit: Visit) -> None:
         headers = dict(scope["headers"])
         self._check_token(scope["path"], headers)
         _check_query(scope["query_string"])
         if b"content-length" in headers or b"transfer-encoding" in headers:
-            receive = _replay(await _read_body(headers, receive), receive)
-        if self._metrics.in_progress >= self._max_requests and scope["path"] not in _NEVER_REFUSED:
-            raise overloaded(self._max_requests)
-        self._metrics.in_progress += 1
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            self._metrics.in_progress -= 1
+            receive = _replay(await _read_body(headers, receive, visit), receive)
+        visit.work(None if scope["path"] in _NEVER_REFUSED else self._max_requests)
+        await self._app(scope, receive, visit.send)
 
     def _check_token(self, path: str, headers: dict[bytes, bytes]) -> None:
         if self._token is None or path == _OPEN:
@@ -102,16 +91,6 @@ class Gate:
             )
 
 
-async def answer_error(send: Send, refusal: Refusal) -> None:
-    """Send a refusal as JSON."""
-    body = json.dumps({"error": str(refusal)}).encode()
-    headers = {"content-type": "application/json", "content-length": str(len(body))}
-    headers |= refusal.headers
-    encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": encoded})
-    await send({"type": "http.response.body", "body": body})
-
-
 def _check_query(query: bytes) -> None:
     if len(query) > MAX_QUERY:
         raise Refusal(414, f"expected at most {MAX_QUERY:,} bytes of query, got {len(query):,}")
@@ -121,32 +100,39 @@ def _check_query(query: bytes) -> None:
         raise Refusal(400, f"expected UTF-8 in the query, got other bytes: {error}") from None
 
 
-async def _read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
+async def _read_body(headers: dict[bytes, bytes], receive: Receive, visit: Visit) -> bytes:
     # Closed after a body that is not read to its end: what is left of it is no next request.
     too_large = Refusal(413, f"expected a body of at most {MAX_BODY:,} bytes", connection="close")
     declared = headers.get(b"content-length", b"0")
     if not declared.isdigit() or int(declared[:20]) > MAX_DISCARDED:
         raise too_large
-    body, size = bytearray(), 0
+    body, size, refusal = bytearray(), 0, None
     try:
         async with asyncio.timeout(BODY_SECONDS):
             while True:
                 message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Refusal(400, "expected the whole body, got a part of it")
                 part = message.get("body", b"")
                 size += len(part)
-                if size <= MAX_BODY:
-                    body += part
                 if size > MAX_DISCARDED:
                     raise too_large
-                if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                if size > MAX_BODY:
+                    refusal = too_large
+                elif size > SMALL and not visit.hold(len(part)):
+                    refusal = full(MAX_HELD)
+                if refusal is None:
+                    body += part
+                else:
+                    body.clear()
+                    visit.let_go()
+                if not message.get("more_body", False):
                     break
     except TimeoutError:
-        if size > MAX_BODY:
-            raise too_large from None
         words = f"expected the whole body within {BODY_SECONDS} seconds"
-        raise Refusal(408, words, connection="close") from None
-    if size > MAX_BODY:
-        raise too_large
+        raise refusal or Refusal(408, words, connection="close") from None
+    if refusal is not None:
+        raise refusal
     try:
         body.decode()
     except UnicodeDecodeError as error:

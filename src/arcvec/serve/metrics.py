@@ -16,11 +16,13 @@ class Metrics:
 
     Attributes:
         in_progress: requests being worked on now.
+        held_bytes: of large bodies and answers in memory now.
         loaded_at: when the result served now was loaded, in seconds since 1970.
     """
 
     def __init__(self) -> None:
         self.in_progress = 0
+        self.held_bytes = 0
         self.num_nodes = 0
         self.loaded_at = 0.0
         self._events: Counter[str] = Counter()
@@ -58,6 +60,7 @@ class Metrics:
         yield f"process_cpu_seconds_total {time.process_time():.3f}"
         gauges = {
             "requests_in_progress": (self.in_progress, "Requests being worked on."),
+            "held_bytes": (self.held_bytes, "Bytes of large bodies and answers in memory."),
             "nodes": (self.num_nodes, "Nodes of the result that is served."),
             "result_loaded_seconds": (self.loaded_at, "When it was loaded, since 1970."),
         }

@@ -17,6 +17,9 @@ from arcvec.serve.schemas import Question
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+MAX_PARAMETERS = 100
+"""Of a URL; to say what is wrong with thousands would take seconds."""
+
 QuestionT = TypeVar("QuestionT", bound=Question)
 
 
@@ -26,11 +29,14 @@ def question(model: type[QuestionT], request: Request) -> QuestionT:
     Raises:
         Refusal: a value is out of its bounds, missing, unknown or given twice.
     """
-    pairs = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        twice = next(name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i]))
-        raise Refusal(422, f"expected {reprlib.repr(twice)} once, got it several times")
+    query = request.scope["query_string"].decode("latin-1")
+    if query.count("&") >= MAX_PARAMETERS:
+        raise Refusal(422, f"expected at most {MAX_PARAMETERS} parameters in the query, got more")
+    values: dict[str, str] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name in values:
+            raise Refusal(422, f"expected {reprlib.repr(name)} once, got it several times")
+        values[name] = value
     try:
         return model.model_validate(values)
     except ValidationError as error:

@@ -17,3 +17,9 @@ def overloaded(max_requests: int) -> Refusal:
     """Return the refusal of a server that has enough to do."""
     message = f"the server works on {max_requests} requests already; ask again in a second"
     return Refusal(503, message, retry_after="1")
+
+
+def full(max_bytes: int) -> Refusal:
+    """Return the refusal of a server that has enough in memory."""
+    message = f"the server holds {max_bytes:,} bytes of others already; ask again in a second"
+    return Refusal(503, message, retry_after="1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from arcvec.recommendation.candidates import Direction
 
@@ -37,6 +37,17 @@ class Body(Question):
 
     model_config = ConfigDict(strict=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_one_unknown(cls, values: object) -> object:
+        """Keep one key that nobody declared: to refuse a hundred thousand would take seconds."""
+        if not isinstance(values, dict):
+            return values
+        unknown = next((key for key in values if key not in cls.model_fields), None)
+        return {
+            key: value for key, value in values.items() if key in cls.model_fields or key == unknown
+        }
+
 
 class ScoreQuestion(Question):
     """An edge to score."""
@@ -48,7 +59,8 @@ class ScoreQuestion(Question):
 class ScoreBody(Body):
     """Many edges to score."""
 
-    pairs: list[Pair] = Field(min_length=1, max_length=MAX_PAIRS)
+    # Told is the first thing wrong, so that ten thousand need not be found.
+    pairs: list[Pair] = Field(min_length=1, max_length=MAX_PAIRS, fail_fast=True)
 
 
 class RecommendQuestion(Question):
