@@ -16,7 +16,7 @@ from typing import Any
 FILE = "checksums.txt"
 KEY = "checksum"
 
-_LINE = re.compile(r"([0-9a-f]{64})  ([^/\\\0]+)")
+_LINE = re.compile(r"([0-9a-f]{64})  ([^/\\\0\n]+)\n")
 
 
 def write_checksums(folder: Path) -> None:
@@ -38,7 +38,7 @@ def verify_checksums(folder: Path) -> None:
         return
     # Whatever bytes there are: a list that was damaged is told as such, not as wrong UTF-8.
     text = listed.read_bytes().decode("utf-8", "replace")
-    for line in text.splitlines():
+    for line in text.splitlines(keepends=True):
         found = _LINE.fullmatch(line)
         if found is None or found[2] == "..":
             raise ValueError(
@@ -47,7 +47,9 @@ def verify_checksums(folder: Path) -> None:
             )
         path = folder / found[2]
         if not path.is_file():
-            raise FileNotFoundError(f"{path}: missing from the folder; write the folder again")
+            raise FileNotFoundError(
+                f"{path}: missing from the folder, but listed in {FILE}; write the folder again"
+            )
         if _digest(path) != found[1]:
             raise ValueError(
                 f"{path}: not what was written, its checksum differs from the one in {FILE}: it is "
@@ -64,19 +66,20 @@ def sealed(value: Mapping[str, Any]) -> dict[str, Any]:
     return {**value, KEY: _digest_of(value)}
 
 
-def unsealed(value: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Return a JSON object without its checksum, if it has one.
+def unsealed(value: Any, path: Path) -> dict[str, Any]:
+    """Return a JSON object without its checksum.
 
     Raises:
-        ValueError: the rest is not what was written.
+        ValueError: it is not what was written.
     """
-    rest = {key: part for key, part in value.items() if key != KEY}
-    if KEY in value and value[KEY] != _digest_of(rest):
-        raise ValueError(
-            f'{path}: not what was written, its "{KEY}" differs: the file is damaged; delete it, '
-            "and let it be made again"
-        )
-    return rest
+    if isinstance(value, dict):
+        rest = {key: part for key, part in value.items() if key != KEY}
+        if value.get(KEY) == _digest_of(rest):
+            return rest
+    raise ValueError(
+        f'{path}: not what was written, its "{KEY}" differs: the file is damaged; delete it, and '
+        "let it be made again"
+    )
 
 
 def _digest(path: Path) -> str:

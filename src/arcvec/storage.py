@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import errno
 import glob
 import json
 import os
 import shutil
 import sys
 import tempfile
+import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +26,8 @@ _HEADERS = ("meta.json", "split.json", "settings.json")
 DEMO_MARKER = "arcvec-demo.txt"
 # Bytes; with less than these free, a disk is full for whatever is being written.
 _LITTLE_ROOM = 1 << 20
+# What numpy raises besides ValueError where the header of an array is damaged, which is Python.
+_BAD_HEADER = (SyntaxError, TypeError, OverflowError, tokenize.TokenError)
 # Of Linux: paths are taken from where the process is, and two names are exchanged.
 _HERE, _RENAME_EXCHANGE = -100, 2
 
@@ -140,12 +144,20 @@ def _room_on_disk(path: Path) -> Iterator[None]:
             raise FileNotFoundError(
                 f"{path.parent} was removed while {path.name} was written into it; write it again"
             ) from error
-        if shutil.disk_usage(path.parent).free < _LITTLE_ROOM:
+        if _tells_of_no_room(error) or shutil.disk_usage(path.parent).free < _LITTLE_ROOM:
             raise OSError(
                 f"{path.parent}: no space left on the disk; make room or choose another output. "
                 "What was there before is unchanged"
             ) from error
         raise
+
+
+def _tells_of_no_room(error: BaseException | None) -> bool:
+    while error is not None:
+        if getattr(error, "errno", None) == errno.ENOSPC or "no space left" in str(error).lower():
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _exchange(one: Path, other: Path) -> None:
@@ -235,7 +247,12 @@ def read_json(path: Path) -> Any:
 
 
 def read_header(
-    path: Path, kind: str, versions: Sequence[int], keys: Iterable[str] = ()
+    path: Path,
+    kind: str,
+    versions: Sequence[int],
+    keys: Iterable[str] = (),
+    *,
+    is_sealed: bool = False,
 ) -> dict[str, Any]:
     """Return the JSON header of one of our folders, its format checked and taken off.
 
@@ -243,9 +260,10 @@ def read_header(
         kind: the format expected, such as "arcvec-graph".
         versions: what "format_version" may be.
         keys: what must be in it.
+        is_sealed: whether it was written with a checksum of its own.
     """
     header = read_json(path)
-    if isinstance(header, dict):
+    if is_sealed:
         header = unsealed(header, path)
     if not isinstance(header, dict) or header.get("format") != kind:
         raise ValueError(f'{path}: expected the format "{kind}"; is it the right folder?')
@@ -267,7 +285,7 @@ def load_array(path: Path, *, mmap: bool = True) -> NDArray[Any]:
         array: NDArray[Any] = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: missing from the folder") from None
-    except (ValueError, EOFError):
+    except (*_BAD_HEADER, ValueError, EOFError, MemoryError):
         raise ValueError(
             f"{path}: expected a numpy array, got a file cut short or damaged"
         ) from None

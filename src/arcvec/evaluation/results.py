@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from arcvec.checksums import sealed, unsealed
+from arcvec.checksums import KEY, sealed, unsealed
 from arcvec.evaluation.grid import Cell
 from arcvec.storage import new_file, read_json, write_json, write_table
 
@@ -71,7 +71,9 @@ class CellFiles:
             path = self.folder / known.file_name
             if path.is_file():
                 try:
-                    return unsealed(read_json(path), path)
+                    record: dict[str, Any] = read_json(path)
+                    # Cells of an earlier arcvec have no checksum.
+                    return unsealed(record, path) if KEY in record else record
                 except ValueError as error:
                     logger.warning("%s; it counts as never run", error)
         return None

@@ -46,7 +46,7 @@ Odds: TypeAlias = Literal["even", "density"]
 
 FILE = "calibration.json"
 FORMAT = "arcvec-calibration"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAX_EDGES = 200_000
 FEWEST_EDGES = 10
 
@@ -201,7 +201,7 @@ def load_calibration(result: str | Path, embeddings: EdgeEmbeddings) -> Calibrat
             "make it with: arcvec calibrate RESULT --graph GRAPH"
         )
     keys = Calibration.__dataclass_fields__
-    values: dict[str, Any] = read_header(path, FORMAT, [FORMAT_VERSION], keys)
+    values: dict[str, Any] = read_header(path, FORMAT, [FORMAT_VERSION], keys, is_sealed=True)
     if tuple(values["vectors"]) != _fingerprints(embeddings):
         raise ValueError(
             f"{path}: made for other vectors than those of the result; "
