@@ -164,7 +164,8 @@ def _exchange(one: Path, other: Path) -> None:
     """Let two folders of the same parent take each other's name."""
     if sys.platform == "linux" and _renameat2(one, other):
         return
-    aside = Path(tempfile.mkdtemp(prefix=f".{other.name}.partial-", dir=other.parent))
+    # Not a name that the next writer clears away: after a kill here, it is the only one there is.
+    aside = Path(tempfile.mkdtemp(prefix=f".{other.name}.old-", dir=other.parent))
     other.rename(aside / other.name)
     one.rename(other)
     shutil.rmtree(aside)
