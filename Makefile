@@ -58,9 +58,10 @@ figures: $(VENV)/.installed
 	$(BIN)/arcvec plot build/ppi --graph $(SPLITS)/ppi --overwrite \
 		-o docs/figures/ppi.png -o docs/figures/ppi.svg
 
-# The pages of docs/ that show results, from the files in results/.
+# The pages of docs/ that show results, from the files in results/, and that of the licences.
 pages: $(VENV)/.installed
 	$(BIN)/python scripts/build_docs.py
+	$(BIN)/python scripts/licences.py
 
 # The docs as a site, in build/site: offline, and every warning is an error.
 site: $(VENV)/.installed

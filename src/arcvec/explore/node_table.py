@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from arcvec.explore.colourings import Colouring, by_category, by_number
+from arcvec.graph.edge_layout import literal_path
 from arcvec.graph.names import NodeNames
 
 logger = logging.getLogger(__name__)
@@ -36,7 +37,8 @@ def read_colourings(path: Path, nodes: NodeNames) -> list[Colouring]:
     with duckdb.connect() as connection:
         try:
             table = connection.execute(
-                f"SELECT * FROM {READERS[path.suffix]}(?{header})", [str(path)]
+                f"SELECT * FROM {READERS[path.suffix]}(?, hive_partitioning = false{header})",
+                [literal_path(path)],
             )
             columns = [(column[0], str(column[1])) for column in table.description or ()]
             rows = table.fetchall()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arcvec.graph.names import NodeNames
+from arcvec.graph.names import NodeNames, require_inside
 from arcvec.graph.non_edges import EdgeArray
 from arcvec.storage import read_json
 
@@ -72,6 +72,7 @@ def _load(path: Path) -> NDArray[Any]:
 
 
 def _require_file(path: Path) -> None:
+    require_inside(path)
     if not path.is_file():
         raise FileNotFoundError(
             f"{path}: no such file; expected a split folder, made by: arcvec split GRAPH -o SPLIT"

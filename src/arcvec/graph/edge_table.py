@@ -30,6 +30,11 @@ def work_database(
     """Yield a DuckDB database that spills into `folder`, which the caller removes afterwards."""
     import duckdb
 
+    if "?" in str(folder):
+        raise OSError(
+            f'cannot work in {folder.parent}: to DuckDB the name of a file ends at "?"; '
+            "choose an output without it"
+        )
     config: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": memory_limit,
         "temp_directory": str(folder / "spill"),

@@ -51,6 +51,7 @@ class NodeNames(Sequence[str]):
     @classmethod
     def load(cls, path: Path) -> NodeNames:
         """Return the names in a `nodes.txt`, memory-mapped."""
+        require_inside(path)
         if path.stat().st_size == 0:
             return cls(np.empty(0, dtype=np.uint8))
         return cls(np.memmap(path, dtype=np.uint8, mode="r"))
@@ -123,6 +124,19 @@ class NodeNames(Sequence[str]):
     @cached_property
     def _index(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self)}
+
+
+def require_inside(path: Path) -> None:
+    """Refuse a link that leaves the folder it is in: what comes from others shows nothing of ours.
+
+    Raises:
+        ValueError: the link leads outside.
+    """
+    if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
+        raise ValueError(
+            f"{path}: expected a file of this folder, got a link that leaves it; "
+            "copy the file to its place"
+        )
 
 
 def escape(name: str) -> str:
