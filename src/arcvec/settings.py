@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import reprlib
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -45,11 +46,13 @@ def merge_settings(
 def read_settings_file(path: Path) -> dict[str, Any]:
     """Return the nested settings in a TOML or JSON file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         values = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except ValueError as error:
         expected = "JSON" if path.suffix == ".json" else "TOML"
         raise ValueError(f"{path}: expected {expected}, got text that is not: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path}: expected settings, got brackets nested too deeply") from None
     if not isinstance(values, dict):
         raise ValueError(f"{path}: expected a table of settings, got {type(values).__name__}")
     return values
@@ -58,14 +61,16 @@ def read_settings_file(path: Path) -> dict[str, Any]:
 def describe_validation_error(error: ValidationError, settings_class: type[BaseModel]) -> str:
     """Return the first problem in one line: which setting, what came, what was expected."""
     problem = error.errors()[0]
-    name = ".".join(str(part) for part in problem["loc"])
+    name = " ".join(".".join(str(part) for part in problem["loc"])[:200].split())
     if problem["type"] == "extra_forbidden":
         close = difflib.get_close_matches(name, list(dict(setting_meanings(settings_class))), n=1)
         return f'unknown setting "{name}"' + (f'; did you mean "{close[0]}"?' if close else "")
+    if problem["type"] == "missing":
+        return f'expected the setting "{name}", got none'
     expected = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     if problem["type"] == "value_error" and not name:
         return expected
-    return f'setting "{name}": expected {expected}, got {problem["input"]!r}'
+    return f'setting "{name}": expected {expected}, got {reprlib.repr(problem["input"])}'
 
 
 def setting_meanings(

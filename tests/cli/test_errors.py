@@ -38,7 +38,9 @@ def test_bad_input_to_fit_is_one_line_and_leaves_nothing(run, tmp_path, text, fl
 def test_unknown_setting_in_a_file(run, edges, tmp_path):
     config = write(tmp_path / "settings.toml", "[walks]\nwindw = 3\n")
     error = run("fit", edges, "-o", tmp_path / "result", "--config", config, fails=True)
-    assert error == 'arcvec: unknown setting "walks.windw"; did you mean "walks.window"?\n'
+    assert (
+        error == f'arcvec: {config}: unknown setting "walks.windw"; did you mean "walks.window"?\n'
+    )
 
 
 def test_missing_file(run, tmp_path):

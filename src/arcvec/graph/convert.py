@@ -87,13 +87,13 @@ def _from_igraph(data: Any, directed: bool | None, weight: str | None) -> Graph:
     return _from_container(data.get_edgelist(), nodes, data.is_directed(), directed, weights)
 
 
-def _attribute(values: Sequence[Any], name: str) -> NDArray[np.float64]:
+def _attribute(values: Sequence[Any], name: str) -> Sequence[Any]:
     missing = sum(value is None for value in values)
     if missing:
         raise ValueError(
             f'expected the attribute "{name}" on every edge, got {missing} edges without'
         )
-    return np.asarray(values, dtype=np.float64)
+    return values
 
 
 def _from_container(
@@ -101,7 +101,7 @@ def _from_container(
     nodes: Sequence[object],
     is_directed: bool,
     directed: bool | None,
-    weights: NDArray[np.float64] | None,
+    weights: Sequence[Any] | None,
 ) -> Graph:
     names = _unique_names(nodes)
     ends = np.array(edges, dtype=np.int64).reshape(-1, 2)
@@ -222,7 +222,7 @@ def _from_names(
         ],
         dtype=np.int64,
     )
-    names = sorted(found, key=lambda name: (len(name.encode()), name.encode()))
+    names = sorted(found, key=_length_and_bytes)
     new_ids = np.empty(len(names), dtype=np.int64)
     new_ids[[found[name] for name in names]] = np.arange(len(names))
     ends = new_ids[ends]
@@ -233,3 +233,8 @@ def _from_names(
         directed=directed,
         weights=weights,
     )
+
+
+def _length_and_bytes(name: str) -> tuple[int, bytes]:
+    encoded = name.encode(errors="surrogatepass")  # no text; `NodeNames` says so
+    return len(encoded), encoded

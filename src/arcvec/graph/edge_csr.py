@@ -173,7 +173,10 @@ def _merged_entries(
     order = np.lexsort((entries["weight"], keys))
     keys, weights = keys[order], entries["weight"][order]
     first = np.flatnonzero(_starts_of_runs(keys))
-    return keys[first], np.add.reduceat(weights, first)
+    sums = np.add.reduceat(weights, first)
+    if sums.max() > np.finfo(np.float32).max:
+        raise OverflowError(f"the weights of a repeated edge add up to {sums.max():.3g}")
+    return keys[first], sums
 
 
 def _starts_of_runs(keys: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -39,6 +39,7 @@ class EdgeLayout:
         columns: their names; "0", "1", ... where the file has no header.
         source, target, weight: positions in `columns`.
         skip: lines of text before the first edge: comments and the header.
+        skip_ends: carriage returns and newlines in those lines.
         trim: spaces after each separator belong to the separator.
         first_edge: the names on the first line, where they might be a header instead.
         notes: guesses the user should know of.
@@ -52,6 +53,7 @@ class EdgeLayout:
     weight: int | None
     separator: str | None = None
     skip: int = 0
+    skip_ends: int = 0
     trim: bool = False
     integers: bool = False
     first_edge: tuple[str, str] | None = None
@@ -120,9 +122,10 @@ def _inspect_parquet(path: Path, settings: EdgeFileSettings) -> EdgeLayout:
                 "SELECT * FROM read_parquet(?, hive_partitioning = false) LIMIT 0",
                 [literal_path(path)],
             ).description
-    except duckdb.Error:
+    except (duckdb.Error, RuntimeError):  # the latter where names of columns are not UTF-8
         raise ValueError(
-            f"{path}: expected a Parquet file, got one that is not, or is cut short"
+            f"{path}: expected a Parquet file, got one that is not, or is cut short or damaged; "
+            "write or fetch it again"
         ) from None
     names = tuple(column[0] for column in description)
     source, target, weight = _choose_columns(path, names, settings, header=True)
@@ -143,7 +146,7 @@ def _inspect_parquet(path: Path, settings: EdgeFileSettings) -> EdgeLayout:
 
 
 def _inspect_text(path: Path, settings: EdgeFileSettings) -> EdgeLayout:
-    skip, lines = _first_lines(path, settings.comment)
+    skip, skip_ends, lines = _first_lines(path, settings.comment)
     separator = _separator(path, lines, settings.separator)
     rows = [row for _, row in split_rows(path, lines, separator)]
     if len(rows) > SAMPLED_LINES // 2:
@@ -166,7 +169,8 @@ def _inspect_text(path: Path, settings: EdgeFileSettings) -> EdgeLayout:
         weight,
         separator,
         skip=skip + header,
-        trim=separator is not None and _spaces_after_separators(rows[header:]),
+        skip_ends=skip_ends + header * _ends_before_next_row(lines[0]),
+        trim=_spaces_after_separators(rows[header:], lines[header:], separator),
         first_edge=(first[source], first[target]) if undecided else None,
         notes=(
             *_header_note(columns, header, settings),
@@ -176,19 +180,24 @@ def _inspect_text(path: Path, settings: EdgeFileSettings) -> EdgeLayout:
     )
 
 
-def _first_lines(path: Path, comment: str) -> tuple[int, list[str]]:
-    """Return how many comments and blank lines open the file, and some lines after them."""
+def _ends_before_next_row(line: str) -> int:
+    return line.count("\r") - line.lstrip(" \t\r").count("\r") + 1
+
+
+def _first_lines(path: Path, comment: str) -> tuple[int, int, list[str]]:
+    """Return how many comments and blank lines open the file, their ends, and some lines after."""
 
     def is_edge(line: str) -> bool:
         return bool(line.strip()) and not (comment and line.lstrip().startswith(comment))
 
-    skip = 0
+    skip = skip_ends = 0
     with open_lines(path) as lines:
         decoded = decode(path, lines)
         for line in decoded:
             if is_edge(line) and not _PERCENT_COMMENT.match(line):
-                return skip, [line, *filter(is_edge, islice(decoded, SAMPLED_LINES))]
+                return skip, skip_ends, [line, *filter(is_edge, islice(decoded, SAMPLED_LINES))]
             skip += 1
+            skip_ends += line.count("\r") + line.count("\n")
     if skip == 0:
         raise ValueError(
             f"{path}: expected edges, got an empty file; is it the right one, and whole?"
@@ -282,8 +291,9 @@ def _told_columns(settings: EdgeFileSettings) -> tuple[str | None, str | None, s
 def _position(path: Path, columns: Sequence[str], name: str, header: bool) -> int:
     if header and name in columns:
         return columns.index(name)
-    if name.isdigit() and int(name) < len(columns):
-        return int(name)
+    positions = [str(i) for i in range(len(columns))]
+    if name in positions:
+        return positions.index(name)
     hint = "" if header else "; if the first line names the columns, pass --header yes"
     raise ValueError(f'{path}: no column "{name}"; the columns are {", ".join(columns)}{hint}')
 
@@ -296,7 +306,12 @@ def _known_pair(columns: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def _spaces_after_separators(rows: Sequence[Sequence[str]]) -> bool:
+def _spaces_after_separators(
+    rows: Sequence[Sequence[str]], lines: Sequence[str], separator: str | None
+) -> bool:
+    # Where a quote follows the separator, the spaces are inside: part of the name.
+    if separator is None or any(f'{separator}"' in line for line in lines):
+        return False
     return all(value.startswith(" ") for row in rows for value in row[1:])
 
 

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arcvec.graph.edge_layout import EdgeLayout, literal_path
-from arcvec.graph.edge_text import decode, describe_column_count, open_lines, split_rows
+from arcvec.graph.edge_text import (
+    decode,
+    describe_column_count,
+    is_gzip,
+    open_lines,
+    require_whole,
+    split_rows,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -80,6 +87,8 @@ def load_raw_edges(
             raise
         except duckdb.Error as error:
             raise ValueError(_explain(connection, layout, comment, error)) from None
+        if layout.kind == "text" and is_gzip(layout.path):
+            require_whole(layout.path)  # DuckDB passes over the checksum
     (count,) = connection.execute("SELECT count(*) FROM raw").fetchall()[0]
     return int(count)
 
@@ -120,16 +129,25 @@ def _select(layout: EdgeLayout, comment: str) -> tuple[str, list[object]]:
     quote = '"' if len(layout.separator) == 1 else ""
     return (
         f"SELECT {columns} FROM read_csv(?, delim = ?, quote = ?, escape = ?, skip = ?, "
-        f"columns = {{{types}}}, {_READ_CSV})",
-        [literal_path(layout.path), layout.separator, quote, quote, layout.skip],
+        f"columns = {{{types}}}, compression = ?, {_READ_CSV})",
+        [
+            literal_path(layout.path),
+            layout.separator,
+            quote,
+            quote,
+            layout.skip,
+            _compression(layout.path),
+        ],
     )
 
 
 def _select_by_spaces(
     layout: EdgeLayout, roles: dict[str, int], comment: str
 ) -> tuple[str, list[object]]:
-    # Whole lines (no file has the separator U+0001), then one regular expression:
+    # Whole lines (nothing but their end is a separator), then one regular expression:
     # as fast as the parser of DuckDB, which cannot take runs of spaces for one separator.
+    # Told that lines end in newlines, DuckDB lets carriage returns end lines too, alone or not;
+    # left to guess, it drops the character after a lone one.
     fields = [
         f"({_NO_SPACE}+)" if i in roles.values() else f"{_NO_SPACE}+"
         for i in range(len(layout.columns))
@@ -140,12 +158,17 @@ def _select_by_spaces(
     query = (
         f"SELECT {columns} FROM ("
         f"SELECT line, regexp_extract(line, '{pattern}', [{captured}]) AS found "
-        f"FROM read_csv(?, delim = ?, quote = '', escape = '', skip = ?, strict_mode = false, "
-        f"columns = {{'line': 'VARCHAR'}}, {_READ_CSV}) "
-        "WHERE ? = '' OR NOT starts_with(ltrim(line), ?)) "
+        "FROM read_csv(?, delim = chr(10), quote = '', escape = '', skip = ?, "
+        "strict_mode = false, new_line = '\\n', columns = {'line': 'VARCHAR'}, compression = ?, "
+        f"{_READ_CSV}) WHERE ? = '' OR NOT starts_with(ltrim(line, ' \t'), ?)) "
         f"WHERE found.source != '' OR NOT regexp_matches(line, '^{_SPACE}*$')"
     )
-    return query, [literal_path(layout.path), "\x01", layout.skip, comment, comment]
+    compression = _compression(layout.path)
+    return query, [literal_path(layout.path), layout.skip_ends, compression, comment, comment]
+
+
+def _compression(path: Path) -> str:
+    return "gzip" if is_gzip(path) else "none"
 
 
 def _quoted(name: str) -> str:
@@ -158,10 +181,16 @@ def _explain(
     """Return in one line where the file is wrong and how, by a second, slower look at it."""
     if layout.kind == "parquet":
         found = _find_bad_row(connection, layout)
+        hint = "if it is damaged, write or fetch it again"
     else:
         found = _find_bad_line(layout, comment)
-    reason = re.sub(r"^[\w ]*Error: ", "", str(error)).splitlines()[0]
-    return found or f"{layout.path}: cannot be read: {reason}; see to its quotes and line endings"
+        hint = "see to its quotes and line endings"
+        if is_gzip(layout.path):
+            hint += ", or unpack it first"
+    first = re.sub(r"^[\w ]*Error: ", "", str(error)).partition("\n")[0]
+    too_long = re.search(r"^Maximum line size.*exceeded", str(error), re.MULTILINE)
+    reason = " ".join(first.split()) + (f": {too_long[0]}" if too_long else "")
+    return found or f"{layout.path}: cannot be read: {reason}; {hint}"
 
 
 def _find_bad_line(layout: EdgeLayout, comment: str) -> str | None:
@@ -182,17 +211,22 @@ def _find_bad_line(layout: EdgeLayout, comment: str) -> str | None:
 
 
 def _find_bad_row(connection: DuckDBPyConnection, layout: EdgeLayout) -> str | None:
+    import duckdb
+
     columns = [_quoted(layout.columns[i]) for i in (layout.source, layout.target)]
     faults = [f"coalesce({name}::VARCHAR, '') = ''" for name in columns]
     if layout.weight is not None:
         columns.append(_quoted(layout.columns[layout.weight]))
         faults.append(f"NOT coalesce({_IS_WEIGHT.format(columns[2])}, false)")
     shown = ", ".join(f"coalesce({name}::VARCHAR, '')" for name in columns)
-    rows = connection.execute(
-        f"SELECT file_row_number + 1, {shown} FROM read_parquet(?, file_row_number = true) "
-        f"WHERE {' OR '.join(faults)} ORDER BY 1 LIMIT 1",
-        [literal_path(layout.path)],
-    ).fetchall()
+    try:
+        rows = connection.execute(
+            f"SELECT file_row_number + 1, {shown} FROM read_parquet(?, file_row_number = true) "
+            f"WHERE {' OR '.join(faults)} ORDER BY 1 LIMIT 1",
+            [literal_path(layout.path)],
+        ).fetchall()
+    except duckdb.Error:  # damaged, not wrong
+        return None
     if not rows:
         return None
     number, *values = rows[0]
@@ -221,6 +255,8 @@ def _describe_values(values: Sequence[str]) -> str:
 
 
 def _is_weight(text: str) -> bool:
+    if not text.isascii():  # numpy also reads the digits of other scripts
+        return False
     try:
         with np.errstate(over="ignore"):
             value = np.float32(text)

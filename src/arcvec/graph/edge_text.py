@@ -8,16 +8,22 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
 
 _FIELD = re.compile(r"[^ \t\r\n]+")
 
 
-@contextmanager
-def open_lines(path: Path) -> Iterator[Iterable[bytes]]:
-    """Open a text file, gzipped or not, for reading its lines as bytes."""
+def is_gzip(path: Path) -> bool:
+    """Tell whether a file is gzipped, whatever its name."""
     with path.open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
+        return file.read(2) == b"\x1f\x8b"
+
+
+@contextmanager
+def open_lines(path: Path) -> Iterator[BufferedIOBase]:
+    """Open a text file, gzipped or not, for reading its lines as bytes."""
+    zipped = is_gzip(path)
     try:
         with open(path, "rb") as file, gzip.open(file) if zipped else file as lines:
             yield lines
@@ -25,6 +31,17 @@ def open_lines(path: Path) -> Iterator[Iterable[bytes]]:
         raise ValueError(
             f"{path}: expected a whole gzip file, got one cut short or damaged; fetch it again"
         ) from None
+
+
+def require_whole(path: Path) -> None:
+    """Read a gzip file to its end, where its checksum is.
+
+    Raises:
+        ValueError: it is cut short or damaged.
+    """
+    with open_lines(path) as lines:
+        while lines.read(1 << 20):
+            pass
 
 
 def decode(path: Path, lines: Iterable[bytes]) -> Iterator[str]:
@@ -47,11 +64,16 @@ def split_rows(
     path: Path, lines: Iterable[str], separator: str | None
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the columns of each row and the line it starts on, from 1; blank lines are passed."""
-    if separator is None or len(separator) > 1:
+    if separator is None:
+        for number, line in enumerate(lines, start=1):
+            # A carriage return alone ends a line too.
+            fields = filter(None, map(_FIELD.findall, line.split("\r")))
+            yield from ((number, row) for row in fields)
+        return
+    if len(separator) > 1:
         for number, line in enumerate(lines, start=1):
             if line.strip():
-                fields = line.rstrip("\r\n").split(separator) if separator else _FIELD.findall(line)
-                yield number, fields
+                yield number, line.rstrip("\r\n").split(separator)
         return
     reader = csv.reader(lines, delimiter=separator)
     number = 1
@@ -61,7 +83,9 @@ def split_rows(
                 yield number, row
             number = reader.line_num + 1
     except csv.Error as error:
-        raise ValueError(f"{path}: cannot be read as csv: {error}; see to its quotes") from None
+        raise ValueError(
+            f"{path}: cannot be read as csv: {error}; see to its quotes and line endings"
+        ) from None
 
 
 def describe_column_count(row: Sequence[str], expected: int) -> str:

@@ -73,7 +73,7 @@ class Graph:
             indices=matrix.indices.astype(np.int32, copy=False),
             nodes=nodes,
             directed=directed,
-            weights=None if weights is None else matrix.data.astype(np.float32),
+            weights=None if weights is None else _as_stored(matrix.data),
         )
 
     @property
@@ -235,15 +235,31 @@ def _as_names(
 def _as_weights(weights: Any, num_edges: int) -> NDArray[Any]:
     if weights is None:
         return np.ones(num_edges, dtype=np.bool_)  # only where they stand counts
-    values: NDArray[np.float64] = np.asarray(weights, dtype=np.float64)
+    try:
+        values: NDArray[np.float64] = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"expected weights that are numbers: {error}") from None
     if values.shape != (num_edges,):
         raise ValueError(f"expected {num_edges} weights, one an edge, got shape {values.shape}")
-    bad = ~(np.isfinite(values) & (values > 0))
+    # float32, as they are kept: what is zero or infinite there is so here.
+    with np.errstate(over="ignore"):
+        kept = values.astype(np.float32)
+    bad = ~(np.isfinite(kept) & (kept > 0))
     if bad.any():
         raise ValueError(
             f"expected positive, finite weights, got {values[bad][0]} at edge {bad.argmax()}"
         )
     return values
+
+
+def _as_stored(weights: NDArray[np.float64]) -> NDArray[np.float32]:
+    largest = weights.max(initial=0)
+    if largest > np.finfo(np.float32).max:
+        raise ValueError(
+            f"expected weights up to 3.4e38, but those of a repeated edge add up to {largest:.3g}; "
+            "scale them down"
+        )
+    return weights.astype(np.float32)
 
 
 def _check_edges(sources: NDArray[Any], targets: NDArray[Any], num_nodes: int) -> None:

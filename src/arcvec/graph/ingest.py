@@ -149,7 +149,13 @@ def _write_whole(
         self_loops=settings.self_loops,
         weighted=weighted,
     )
-    adjacency = write_adjacency(connection, folder, num_nodes, weighted=weighted)
+    try:
+        adjacency = write_adjacency(connection, folder, num_nodes, weighted=weighted)
+    except OverflowError as error:
+        raise ValueError(
+            f"{layouts[0].path}: expected weights up to 3.4e38, but {error}; scale them down, or "
+            'to do without weights, pass --weight ""'
+        ) from None
     num_edges = adjacency.num_edges(directed=settings.directed)
     write_meta(
         folder,

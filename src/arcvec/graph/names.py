@@ -41,7 +41,13 @@ class NodeNames(Sequence[str]):
     def from_strings(cls, names: Iterable[object]) -> NodeNames:
         """Return names made from strings, or from anything else by `str`."""
         text = "".join(f"{escape(str(name))}\n" for name in names)
-        return cls(np.frombuffer(text.encode(), dtype=np.uint8))
+        try:
+            return cls(np.frombuffer(text.encode(), dtype=np.uint8))
+        except UnicodeEncodeError as error:
+            name = text[text.rfind("\n", 0, error.start) + 1 :].partition("\n")[0]
+            raise ValueError(
+                f"expected names that are text, got {name!a}, half of a character"
+            ) from None
 
     @classmethod
     def numbered(cls, num_nodes: int) -> NodeNames:

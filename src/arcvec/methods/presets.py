@@ -77,11 +77,17 @@ def load_method(
         overrides: of which only the explicitly set fields count.
     """
     from_file = {} if config is None else _settings_in(config)
-    return merge_settings(EdgeProjection, *PRESETS[preset], from_file, overrides or {})
+    try:
+        return merge_settings(EdgeProjection, *PRESETS[preset], from_file, overrides or {})
+    except ValueError as error:
+        # Overrides are settings, and checked already.
+        raise ValueError(str(error) if config is None else f"{config}: {error}") from None
 
 
 def _settings_in(config: Path) -> dict[str, Any]:
     values = read_settings_file(config)
-    if values.get("format") == "arcvec-result":
-        return {**values["settings"], "seed": values["seed"]}
-    return values
+    if values.get("format") != "arcvec-result":
+        return values
+    if not isinstance(values.get("settings"), dict) or "seed" not in values:
+        raise ValueError(f"{config}: expected settings and a seed, as a fit writes them, got none")
+    return {**values["settings"], "seed": values["seed"]}
