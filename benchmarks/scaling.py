@@ -50,7 +50,7 @@ GOALS = {"exponent": 1.1, "minutes": 10.0, "GiB": 4.0, "times held": 2.5}
 
 DEGREES = """
 import sys
-from arcvec.evaluation.metrics import roc_auc
+from arcvec.kernels.curves import roc_auc
 from arcvec.graph.files import load_graph
 from arcvec.methods.degree import DegreeProduct
 from arcvec.methods.edge_projection import EdgeProjection

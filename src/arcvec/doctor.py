@@ -191,7 +191,7 @@ def _check_top_k() -> None:
 
 
 def _check_training() -> None:
-    from arcvec.evaluation.metrics import roc_auc
+    from arcvec.kernels.curves import roc_auc
     from arcvec.methods.edge_projection import EdgeProjection
     from arcvec.training.settings import TrainSettings
 

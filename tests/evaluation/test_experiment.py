@@ -18,11 +18,11 @@ from arcvec.evaluation import workers
 from arcvec.evaluation.cell_run import Task, train_auc
 from arcvec.evaluation.experiment_file import read_experiment
 from arcvec.evaluation.grid import data_folders, grid_cells
-from arcvec.evaluation.metrics import roc_auc
 from arcvec.evaluation.paper import read_paper
 from arcvec.evaluation.results import read_results
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import read_split, save_split, split_edges
+from arcvec.kernels.curves import roc_auc
 from arcvec.methods.degree import DegreeProduct
 
 EXPERIMENTS = Path(__file__).parent.parent.parent / "experiments"

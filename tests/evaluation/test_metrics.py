@@ -5,16 +5,16 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation import metrics
 from arcvec.evaluation.metrics import (
-    average_precision,
     hits_at,
     mean_reciprocal_rank,
     rank_edges,
-    roc_auc,
     standard_error_of_hits,
     standard_error_of_mrr,
 )
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
+from arcvec.kernels import curves
+from arcvec.kernels.curves import average_precision, roc_auc
 
 
 def embeddings_of(scores) -> EdgeEmbeddings:
@@ -49,7 +49,7 @@ def test_blocks_of_any_size_give_the_same_areas(monkeypatch, block):
     positive = generator.integers(40, size=300).astype(np.float32) + 3
     negative = generator.integers(40, size=500).astype(np.float32)
     whole = roc_auc(positive, negative), average_precision(positive, negative)
-    monkeypatch.setattr(metrics, "BLOCK_NEGATIVES", block)
+    monkeypatch.setattr(curves, "BLOCK_NEGATIVES", block)
     assert (roc_auc(positive, negative), average_precision(positive, negative)) == whole
     shuffled = generator.permutation(positive), generator.permutation(negative)
     assert (roc_auc(*shuffled), average_precision(*shuffled)) == whole

@@ -10,11 +10,11 @@ import safetensors
 from safetensors.torch import load_file
 
 from arcvec.embeddings import EdgeEmbeddings
-from arcvec.evaluation.metrics import roc_auc
 from arcvec.export import arrays
 from arcvec.export.settings import ExportSettings
 from arcvec.export.vectors import export_vectors
 from arcvec.graph.names import NodeNames
+from arcvec.kernels.curves import roc_auc
 from tests.export.samples import (
     NUM_NODES,
     WORDS,

@@ -2,8 +2,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from arcvec.evaluation.metrics import roc_auc
 from arcvec.graph.graph import Graph
+from arcvec.kernels.curves import roc_auc
 from arcvec.methods.dngr import DNGR, mutual_information
 
 

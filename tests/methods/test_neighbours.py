@@ -4,9 +4,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from arcvec.evaluation.metrics import roc_auc
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import read_split
+from arcvec.kernels.curves import roc_auc
 from arcvec.methods.neighbours import AdamicAdar, CommonNeighbours, Jaccard, ResourceAllocation
 
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from arcvec.evaluation.link_prediction import link_prediction
-from arcvec.evaluation.metrics import roc_auc
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import read_split
+from arcvec.kernels.curves import roc_auc
 from arcvec.methods.node2vec import Node2Vec, edge_weights
 
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from arcvec.evaluation.metrics import roc_auc
 from arcvec.graph.graph import Graph
 from arcvec.graph.non_edges import draw_non_edges
+from arcvec.kernels.curves import roc_auc
 from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.methods.presets import PRESETS, load_method
 from arcvec.training.settings import TrainSettings

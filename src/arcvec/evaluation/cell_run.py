@@ -12,8 +12,8 @@ from typing import Any
 from arcvec.embeddings import EdgeScorer
 from arcvec.evaluation.grid import METHODS
 from arcvec.evaluation.link_prediction import link_prediction
-from arcvec.evaluation.metrics import roc_auc
 from arcvec.graph.split import Split, read_split
+from arcvec.kernels.curves import roc_auc
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 
 from arcvec.embeddings import EdgeScorer, Scores
 from arcvec.evaluation.metrics import (
-    average_precision,
     hits_at,
     mean_reciprocal_rank,
     rank_edges,
-    roc_auc,
     standard_error_of_hits,
     standard_error_of_mrr,
 )
 from arcvec.graph.non_edges import EdgeArray
 from arcvec.graph.split import Split
+from arcvec.kernels.curves import average_precision, roc_auc
 from arcvec.notebook import html_table
 
 

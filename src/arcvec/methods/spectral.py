@@ -15,8 +15,6 @@ _DENSE_NODES = 256
 # Enough where vectors are only a start.
 _ITERATIONS = 4
 _ROWS_AT_ONCE = 1 << 16
-# Above this size a solver must do without copies of its vectors.
-_COPIED_NODES = 1 << 18
 
 
 def adjacency(graph: Graph) -> Any:
@@ -138,8 +136,6 @@ def spectral_rows(graph: Graph, columns: int, seed: int) -> NDArray[np.float32]:
     direction, with rows of norm 1; then logarithms of degrees. Random numbers of their size fill
     what is left on small graphs.
     """
-    from sklearn.utils.extmath import randomized_svd
-
     sums, total = _strengths(graph)
     # With the mean degree added, the leading vectors are about the graph as a whole: otherwise
     # they are about pairs and triangles that hang on it by a single edge.
@@ -155,13 +151,7 @@ def spectral_rows(graph: Graph, columns: int, seed: int) -> NDArray[np.float32]:
         some[:] = rng.normal(scale=spread, size=some.shape)
     if count < 1:
         return rows
-    if graph.num_nodes > _COPIED_NODES:
-        left, values, right = leading_subspace(matrix, count, _ITERATIONS, rng)
-    else:
-        left, values, right = randomized_svd(
-            matrix, count, n_iter=_ITERATIONS, random_state=int(rng.integers(1 << 32))
-        )
-        right = right.T
+    left, values, right = leading_subspace(matrix, count, _ITERATIONS, rng)
     for side, vectors in enumerate((left, right)[:sides]):
         np.multiply(vectors, values, out=rows[:, side * count : (side + 1) * count])
     for first in range(0, graph.num_nodes, _ROWS_AT_ONCE):

@@ -12,6 +12,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
 
 from arcvec.graph.graph import Graph
 from arcvec.model.sides import Sides
@@ -54,12 +56,30 @@ def fitting_discount(scores: NDArray[np.float32], seen: Graph, validation: Valid
     Returns:
         0 where higher scores do not speak for edges.
     """
-    from sklearn.linear_model import LogisticRegression
-
     few = _shares(seen)[validation.pairs].sum(axis=1)
-    fitted = LogisticRegression().fit(np.stack([scores, -few], axis=1), validation.is_edge)
-    multiple, discount = fitted.coef_[0]
+    columns = np.stack([scores, -few, np.ones(len(few))], axis=1)
+    multiple, discount, _ = _log_odds(columns, validation.is_edge)
     return float(discount / multiple) if multiple > 0 else 0.0
+
+
+def _log_odds(columns: NDArray[np.float64], is_edge: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return what columns count in a logistic regression, all but the last one held back a little.
+
+    Not scikit-learn's, whose import takes longer than all of this.
+    """
+    inputs, labels = torch.from_numpy(columns), torch.from_numpy(is_edge).double()
+    counts = torch.zeros(columns.shape[1], dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS([counts], max_iter=100, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        optimiser.zero_grad()
+        misfit = F.binary_cross_entropy_with_logits(inputs @ counts, labels)
+        value = misfit + counts[:-1].square().sum() / (2 * len(labels))
+        value.backward()  # type: ignore[no-untyped-call]
+        return value
+
+    optimiser.step(loss)  # type: ignore[no-untyped-call]
+    return counts.detach().numpy()
 
 
 def _shares(graph: Graph) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from arcvec.graph.components import components
 from arcvec.graph.graph import Graph
 from arcvec.graph.non_edges import EdgeArray, draw_non_edges, turned_round
 from arcvec.graph.split import cut_edges, draw_negatives
+from arcvec.kernels.curves import roc_auc
 from arcvec.model.sides import Sides
 from arcvec.training.settings import TrainSettings
 
@@ -44,9 +45,8 @@ class Validation:
 
     def auc(self, sides: Sides) -> float:
         """Return the ROC-AUC of the scores."""
-        from sklearn.metrics import roc_auc_score
-
-        return float(roc_auc_score(self.is_edge, self.scores(sides).cpu().numpy()))
+        scores = self.scores(sides).cpu().numpy()
+        return roc_auc(scores[self.is_edge], scores[~self.is_edge])
 
     def scores(self, sides: Sides) -> Tensor:
         """Return the score of every pair: the mean of both directions, if undirected."""
