@@ -160,11 +160,12 @@ def _select_by_spaces(
         f"SELECT line, regexp_extract(line, '{pattern}', [{captured}]) AS found "
         "FROM read_csv(?, delim = chr(10), quote = '', escape = '', skip = ?, "
         "strict_mode = false, new_line = '\\n', columns = {'line': 'VARCHAR'}, compression = ?, "
-        f"{_READ_CSV}) WHERE ? = '' OR NOT starts_with(ltrim(line, ' \t'), ?)) "
+        f"{_READ_CSV}) "  # contains: to trim every line would take as long as to read it
+        "WHERE ? = '' OR NOT (contains(line, ?) AND starts_with(ltrim(line, ' \t'), ?))) "
         f"WHERE found.source != '' OR NOT regexp_matches(line, '^{_SPACE}*$')"
     )
-    compression = _compression(layout.path)
-    return query, [literal_path(layout.path), layout.skip_ends, compression, comment, comment]
+    file = [literal_path(layout.path), layout.skip_ends, _compression(layout.path)]
+    return query, [*file, comment, comment, comment]
 
 
 def _compression(path: Path) -> str:
