@@ -31,7 +31,7 @@ LEAST_P = 1e-4
 ON_THREADS = """
 import hashlib, json, sys
 import numba, numpy as np
-from arcvec.evaluation.metrics import roc_auc
+from arcvec.kernels.curves import roc_auc
 from arcvec.graph.graph import Graph
 from arcvec.graph.rmat import rmat_edges
 from arcvec.graph.split import split_edges

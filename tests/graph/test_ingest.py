@@ -331,6 +331,7 @@ def test_little_memory_spills_to_disk(tmp_path, write_parquet):
     assert report.num_lines == 300_000
     assert sorted(os.listdir(tmp_path)) == ["edges.parquet", "graph"]
     assert sorted(os.listdir(tmp_path / "graph")) == [
+        "checksums.txt",
         "indices.npy",
         "indptr.npy",
         "meta.json",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from arcvec.graph.names import NodeNames, require_inside
 from arcvec.graph.non_edges import EdgeArray
-from arcvec.storage import read_json
+from arcvec.storage import load_array, read_json
 
 
 def read_index(path: Path) -> NodeNames:
@@ -62,13 +62,7 @@ def read_weights(path: Path, num_edges: int) -> NDArray[np.floating]:
 
 def _load(path: Path) -> NDArray[Any]:
     _require_file(path)
-    try:
-        array: NDArray[Any] = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(
-            f"{path}: expected a numpy array, got a file that is not: {error}"
-        ) from None
-    return array
+    return load_array(path, mmap=False)
 
 
 def _require_file(path: Path) -> None:

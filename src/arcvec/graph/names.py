@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -18,6 +19,8 @@ NodeIds: TypeAlias = NDArray[np.integer]
 ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"))
 
 _COMPARED = 200_000
+# Bytes of names that are decoded at a time.
+_CHUNK = 1 << 24
 
 
 class NodeNames(Sequence[str]):
@@ -60,7 +63,9 @@ class NodeNames(Sequence[str]):
         require_inside(path)
         if path.stat().st_size == 0:
             return cls(np.empty(0, dtype=np.uint8))
-        return cls(np.memmap(path, dtype=np.uint8, mode="r"))
+        text = np.memmap(path, dtype=np.uint8, mode="r")
+        _require_utf8(text, path)
+        return cls(text)
 
     def save(self, path: Path) -> None:
         """Write a `nodes.txt`."""
@@ -143,6 +148,17 @@ def require_inside(path: Path) -> None:
             f"{path}: expected a file of this folder, got a link that leaves it; "
             "copy the file to its place"
         )
+
+
+def _require_utf8(text: NDArray[np.uint8], path: Path) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for start in range(0, text.size, _CHUNK):
+            decoder.decode(text[start : start + _CHUNK].data)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        reason = f"{error.reason}; it is damaged"
+        raise ValueError(f"{path}: expected names in UTF-8, got {reason}") from None
 
 
 def escape(name: str) -> str:
