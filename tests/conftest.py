@@ -48,7 +48,9 @@ def pytest_sessionfinish(session, exitstatus):
     }
     if exitstatus == 0:
         text = json.dumps(report, indent=2, ensure_ascii=False)
-        Path(session.config.getoption("--torture")).write_text(text + "\n")
+        path = Path(session.config.getoption("--torture"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
 
 
 @pytest.fixture
