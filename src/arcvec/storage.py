@@ -243,7 +243,7 @@ def read_json(path: Path) -> Any:
     """Return the JSON value in a file, or say which file is not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter: brackets within brackets
         raise ValueError(f"{path}: expected JSON, got text that is not: {error}") from None
 
 

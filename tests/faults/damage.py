@@ -1,5 +1,7 @@
 """Files as they should not be: what is valid, with bytes flipped, cut, put in, doubled, swapped."""
 
+import re
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -60,3 +62,16 @@ def fuzz(check, valid, times, quick, full):
         suppress_health_check=list(HealthCheck),
     )
     run(given(anything(valid))(check))()
+
+
+def refusal(path, read):
+    """Return the one line in which a file is refused, or None if it is read."""
+    try:
+        read(path)
+    except (ValueError, OSError) as error:
+        message = str(error)
+        assert str(path) in message
+        assert "\n" not in message
+        assert re.search("expected|; |unknown setting", message), message
+        return message
+    return None

@@ -8,7 +8,7 @@ import pytest
 from arcvec.evaluation.experiment_file import ExperimentSettings, read_experiment
 from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.methods.presets import load_method
-from tests.faults.damage import fuzz
+from tests.faults.damage import fuzz, refusal
 
 PROJECT = Path(__file__).parents[2]
 TOML = [
@@ -25,19 +25,6 @@ EXPERIMENTS = [
     for path in sorted(PROJECT.glob("experiments/*.toml"))
     if path.stat().st_size < 3000
 ]
-
-
-def refusal(path, read):
-    """Return the one line in which a file is refused, or None if it is read."""
-    try:
-        read(path)
-    except (ValueError, OSError) as error:
-        message = str(error)
-        assert str(path) in message
-        assert "expected" in message or "unknown setting" in message, message
-        assert len(message) < 1000
-        return message
-    return None
 
 
 def load_settings(path):

@@ -16,7 +16,7 @@ from arcvec.graph.edge_layout import find_layouts
 from arcvec.graph.edge_text import decode, open_lines, split_rows
 from arcvec.graph.files import load_graph
 from arcvec.graph.ingest import EdgeFileSettings, ingest_edges, read_edges, read_pairs
-from tests.faults.damage import fuzz
+from tests.faults.damage import fuzz, refusal
 
 TEXT = [
     b"a b\nb c\n",
@@ -78,19 +78,6 @@ def plainly_read(path):
             names = row[layout.source], row[layout.target]
             edges.add(tuple(name.lstrip(" ") for name in names) if layout.trim else names)
     return edges
-
-
-def refusal(path, read):
-    """Return the one line in which a file is refused, or None if it is read."""
-    try:
-        read(path)
-    except (ValueError, OSError) as error:
-        message = str(error)
-        assert str(path) in message
-        assert "\n" not in message
-        assert re.search("expected|; ", message), message
-        return message
-    return None
 
 
 def told(counts):
