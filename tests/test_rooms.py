@@ -13,6 +13,7 @@ ROOMS = (
     ("settings",),
     ("checksums", "locks"),
     ("storage",),
+    ("datasets",),
     ("notebook",),
     ("kernels",),
     ("graph",),

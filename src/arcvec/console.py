@@ -17,6 +17,8 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rich.progress import TaskID
+
     from arcvec.evaluation.experiment import GridProgress
     from arcvec.evaluation.link_prediction import LinkPredictionReport
     from arcvec.evaluation.table_text import Table as TextTable
@@ -146,6 +148,34 @@ def node_progress(num_nodes: int, *, quiet: bool = False) -> Iterator[Callable[[
     with Bar(*columns, console=messages, disable=quiet) as bar:
         task = bar.add_task("nodes", total=num_nodes)
         yield lambda done: bar.advance(task, done)
+
+
+@contextmanager
+def download_progress(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """Yield a function to be told of a file, its size, and how many of its bytes are there."""
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        DownloadColumn(),
+        TimeRemainingColumn(compact=True),
+    )
+    bar = Bar(*columns, console=messages, disable=quiet)
+    tasks: dict[str, TaskID] = {}
+
+    def report(file: str, size: int, done: int) -> None:
+        if file not in tasks:
+            tasks[file] = bar.add_task(escape(file), total=size)
+            bar.start()  # not before: what fails before the first byte shows no empty bar
+        bar.update(tasks[file], completed=done)
+
+    try:
+        yield report
+    finally:
+        if tasks:
+            bar.stop()
 
 
 @contextmanager

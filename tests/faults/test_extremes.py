@@ -122,7 +122,7 @@ def test_every_command_with_two_nodes(tmp_path, ends, times, record):
     edges = tmp_path / "edges.txt"
     edges.write_text("a b\n")
     calls = every_command(tmp_path, edges)
-    assert set(COMMANDS) - set(calls) == {"demo", "doctor", "serve", "explore"}
+    assert set(COMMANDS) - set(calls) == {"demo", "datasets", "doctor", "serve", "explore"}
     outcomes = {name: ends(name, *arguments) for name, arguments in calls.items()}
     refused = {name for name, outcome in outcomes.items() if outcome != "done"}
     assert refused <= {"split", "evaluate", "calibrate", "plot", "report", "experiment"}, outcomes

@@ -18,6 +18,10 @@ COMMANDS = {
         "demo",
         "Learn the import graph of Python's standard library, end to end, in under a minute.",
     ),
+    "datasets": (
+        "datasets",
+        "List the graphs that papers measure on, or put some of them into a folder.",
+    ),
     "ingest": (
         "graphs",
         "Read an edge list into a graph folder, which later commands open at once.",
