@@ -17,7 +17,7 @@ test: $(VENV)/.installed
 
 # The faults of tests/faults as often as docs/reliability.md says; `make test` tries each a few times.
 torture: $(VENV)/.installed
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults -n 2 \
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults tests/test_datasets.py -n 2 \
 		-m "slow or not slow" --torture results/benchmarks/torture.json
 
 lint: $(VENV)/.installed

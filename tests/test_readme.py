@@ -72,7 +72,7 @@ def test_python_of_the_readme(folder):
 def test_commands_of_the_readme(folder):
     commands = re.findall(r"^\| `arcvec (.+?)` \|", README, re.MULTILINE)
     assert [command.split()[0] for command in commands] == [
-        *("demo", "ingest", "split", "fit", "evaluate", "score", "recommend"),
+        *("demo", "datasets", "ingest", "split", "fit", "evaluate", "score", "recommend"),
         *("index", "calibrate", "add", "explain", "export", "plot"),
         *("report", "explore", "serve", "experiment", "doctor"),
     ]
