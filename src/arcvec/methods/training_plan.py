@@ -117,9 +117,20 @@ class TrainingPlan:
         """Return what to minimise on a graph."""
         label = self.negatives.reversed_label
         if label is None:
-            # Where people link back, the reverse of an edge is often the next edge.
-            label = seen.reciprocity
+            label = chance_of_return(seen.reciprocity)
         return Objective(self.negatives, label)
+
+
+def chance_of_return(reciprocity: float) -> float:
+    """Return how likely the reverse of a one-way edge is an edge that is not known yet.
+
+    Where people link back, it is often the next edge. With as many edges to come as are known, the
+    reverse of an edge is known, still to come or never there with the chances r, r and 1 - 2 r.
+
+    >>> chance_of_return(0.25)
+    0.3333333333333333
+    """
+    return reciprocity / (1 - reciprocity) if reciprocity < 0.5 else 1.0
 
 
 def choose_device(name: str) -> str:

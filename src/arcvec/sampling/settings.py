@@ -89,5 +89,6 @@ class NegativeSettings(Settings):
         ge=0,
         le=1,
         description="how far a reversed one-way edge counts as an edge: 0 makes it a negative; by "
-        "default the part of the training edges that are returned (block, directed graphs)",
+        "default how likely it is the next edge, by the part of the training edges that are "
+        "returned (block, directed graphs)",
     )
