@@ -27,7 +27,7 @@ def test_demo_ends_with_the_table_and_can_be_run_again(tmp_path, capsys):
         )
         assert ours > max(others)
     written = {path.name for path in (tmp_path / "out").iterdir()}
-    assert written == {"arcvec-demo.txt", "split", "result", "spaces.png"}
+    assert written == {"arcvec-demo.txt", "split", "result", "spaces.png", "checksums.txt"}
     assert np.isfinite(EdgeEmbeddings.load(tmp_path / "out/result").source).all()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 

@@ -267,7 +267,7 @@ ERRORS = {
         (HEAD, '[comparison]\nours = "x"\nagainst = ["degrees"]', DEGREES),
         r'comparison: expected the label of a method, got "x"',
     ),
-    "no methods": ((HEAD,), r'setting "methods": expected .*'),
+    "no methods": ((HEAD,), r'expected the setting "methods", got none'),
     "unknown dataset": (
         (HEAD.replace("tight", "gone"), DEGREES),
         r'expected a split folder "gone" in \S+data, found none; name its folder with --data',

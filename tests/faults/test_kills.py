@@ -40,7 +40,7 @@ def kill(times):
         assert code == 0, error
         lasts = time.monotonic() - start
         generator = np.random.default_rng(0)
-        wanted, hit, tried = times(2, 50), 0, 0
+        wanted, hit, tried = times(1, 50), 0, 0
         while hit < wanted and tried < 4 * wanted + 8:
             tried += 1
             hit += killed_after(generator.uniform(0.1, 1) * lasts, *command, *before())
