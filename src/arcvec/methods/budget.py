@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from arcvec.graph.graph import Graph
     from arcvec.training.loop import Hooks, Progress
 
-# Steps of a full fit, trials and members and all, as a multiple of training.steps.
-_STEPS_OF_ALL = 2.5
 # The first steps warm caches up: speed is what the ones after them say.
 _STEPS_TO_WARM_UP, _STEPS_TO_MEASURE = 1, 3
 # What making the vectors of all nodes takes after the last step, as part of the time.
@@ -42,7 +40,7 @@ def fit_within(
 
     hooks = hooks or Hooks()
     deadline = clock() + seconds * (1 - _LEFT_FOR_THE_END)
-    pace = _Pace(deadline, method.training.steps, clock)
+    pace = _Pace(deadline, steps_of_all(method, graph), clock)
 
     def report(progress: Progress) -> None:
         pace.tick()
@@ -61,6 +59,13 @@ def fit_within(
     return method.fit(graph, hooks)
 
 
+def steps_of_all(method: EdgeProjection, graph: Graph) -> int:
+    """Return about how many steps the whole method takes: members, and trials of the first."""
+    members, _ = method.parts(graph)
+    # Trials that are given up half way, or watched only, take together what one member takes.
+    return (members + 1) * method.training.of_one_of(members).steps
+
+
 def shortened(method: EdgeProjection) -> EdgeProjection:
     """Return the method without all that chooses between trainings or joins several."""
     walks = method.walks.model_copy(update={"window": (min(method.walks.window),)})
@@ -74,7 +79,7 @@ class _Pace:
 
     Attributes:
         deadline: by the clock.
-        steps: of a whole training.
+        steps: of the whole method.
         ticks: when each step was done.
     """
 
@@ -99,7 +104,7 @@ class _Pace:
         """Whether the whole method would end in time; asked once, after the first steps."""
         if len(self.ticks) != _STEPS_TO_WARM_UP + _STEPS_TO_MEASURE or not self.seconds_per_step:
             return False
-        needed = _STEPS_OF_ALL * self.steps * self.seconds_per_step
+        needed = self.steps * self.seconds_per_step
         return self.ticks[-1] + needed < self.deadline
 
     def end(self, step: int, end: int) -> int:

@@ -132,7 +132,10 @@ def _add_questions_in_bodies(app: FastAPI, service: Service) -> None:
         current = service.current
         ids = await service.ids(current, asked.nodes)
         answers = await current.recommend(ids, asked.k, asked.direction)
-        body = b'{"answers": [' + b", ".join(answers) + b"]}"
+        # In one piece: parts put together one by one would hold an answer of megabytes three times.
+        answers[0] = b'{"answers": [' + answers[0]
+        answers[-1] += b"]}"
+        body = b", ".join(answers)
         return Response(body, media_type="application/json")
 
 
