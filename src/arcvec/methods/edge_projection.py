@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 # dim 32 (with half of soc-epinions' edges held out .880 and .874, of wiki-vote's .976 and .973; ppi
 # .933 and .931), not at dim 16 (ca-HepTh .951 and .964). Twice as many take twice as long, and are
 # better still at dim 128 (ca-HepTh .9497 and .9481, ppi .9373 and .9362, ca-AstroPh .9888 and
-# .9882, soc-facebook .9926 and .9924).
+# .9882, soc-facebook .9926 and .9924), not at dim 64 (.9474 and .9476, .9370 and .9361, .9876 and
+# .9878).
 _MEMBERS, _ROOM_FOR_SEVERAL = 4, 32
-_MORE_MEMBERS, _ROOM_FOR_MORE = 8, 64
+_MORE_MEMBERS, _ROOM_FOR_MORE = 8, 128
 # Numbers in a vector of one of several members.
 _SHORTEST, _LONGEST = 16, 32
 
@@ -110,7 +111,7 @@ class EdgeProjection(TrainedMethod):
         ge=1,
         description="trainings, each from a seed of its own; the result is "
         "the mean of their scores, as near as dim numbers come to it; by default 4 from dim 32 on, "
-        "8 from dim 64 on, else one",
+        "8 from dim 128 on, else one",
     )
     member_dim: int | None = Field(
         None,

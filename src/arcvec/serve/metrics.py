@@ -17,12 +17,14 @@ class Metrics:
     Attributes:
         in_progress: requests being worked on now.
         held_bytes: of large bodies and answers in memory now.
+        most_held: the most of these since memory was last given back to the system.
         loaded_at: when the result served now was loaded, in seconds since 1970.
     """
 
     def __init__(self) -> None:
         self.in_progress = 0
         self.held_bytes = 0
+        self.most_held = 0
         self.num_nodes = 0
         self.loaded_at = 0.0
         self._events: Counter[str] = Counter()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,9 @@ SMALL = 1 << 16
 
 MAX_HELD = 128 << 20
 """Bytes of larger bodies and answers in memory at once; what is beyond is refused with 503."""
+
+_MUCH = 16 << 20
+"""Once so many bytes were held and none are any more, freed memory goes back to the system."""
 
 
 class Visit:
@@ -54,12 +59,17 @@ class Visit:
             return False
         self._held += size
         self._metrics.held_bytes += size
+        self._metrics.most_held = max(self._metrics.most_held, self._metrics.held_bytes)
         return True
 
     def let_go(self) -> None:
         """Give back the memory that it took."""
-        self._metrics.held_bytes -= self._held
+        metrics = self._metrics
+        metrics.held_bytes -= self._held
         self._held = 0
+        if metrics.held_bytes == 0 and metrics.most_held >= _MUCH:
+            metrics.most_held = 0
+            _return_freed_memory()
 
     async def send(self, message: Message) -> None:
         """Send a message of the answer; its head waits for the body, which may be too much."""
@@ -101,6 +111,13 @@ def answer_of(refusal: Refusal) -> tuple[Message, Message]:
     encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
     start = {"type": "http.response.start", "status": refusal.status, "headers": encoded}
     return start, {"type": "http.response.body", "body": body}
+
+
+def _return_freed_memory() -> None:
+    """Give the system what was freed: glibc would keep it, beside the next large bodies."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
 
 
 def _parts(message: Message) -> Iterator[Message]:
