@@ -52,6 +52,8 @@ def work_database(
     try:
         with duckdb.connect(str(folder / "edges.duckdb"), config=config) as connection:
             connection.execute("SET enable_progress_bar = false")
+            # Where Parquet says that all weights are above 0, a check of that would be left out.
+            connection.execute("SET disabled_optimizers = 'statistics_propagation'")
             yield connection
     except duckdb.OutOfMemoryException:
         raise MemoryError(
