@@ -168,6 +168,17 @@ def test_finished_cells_are_not_repeated_and_changed_ones_are(run, folder):
     assert len(times(folder)) == 6
 
 
+def test_what_an_earlier_table_has_is_not_run_again(run, folder):
+    expected = run(HEAD, DEGREES)
+    table = folder / "out/results.csv"
+    table.write_text(table.read_text().replace("tight,degrees,,,done", "tight,degrees,,,missing"))
+    again = run(HEAD, DEGREES, flags=["--known", str(table)], out="elsewhere")
+    # The time of a run is never the same twice.
+    taken = [one.numbers == other.numbers for one, other in zip(expected, again, strict=True)]
+    assert [one.status for one in again] == ["done", "done"]
+    assert taken == [True, False]
+
+
 def test_a_method_may_do_without_ranks(run):
     results = run(HEAD, "ranking = true", DEGREES + "\nranking = false")
     assert [result.number("mrr") for result in results] == [None, None]

@@ -23,6 +23,7 @@ def experiment(
     out: Out,
     data: Path | None = None,
     cells: Path | None = None,
+    known: Path | None = None,
     quick: bool = False,
     workers: int = 1,
     retry_failed: bool = False,
@@ -37,6 +38,8 @@ def experiment(
         data: folder of the split folders; by default $ARCVEC_DATA/splits or ../shared/data/splits.
         cells: folder of finished cells, by default `cells` in the output folder; experiments that
             share it do not run the cells they have in common again.
+        known: results.csv of an earlier run, perhaps on another machine: the runs that it has are
+            not run again.
         quick: the small size that the file describes, which ends in minutes.
         workers: processes that share the cores; one uses them all.
         retry_failed: run cells again that failed earlier.
@@ -46,6 +49,7 @@ def experiment(
     from arcvec.evaluation.experiment import collect_results, run_cells, write_outputs
     from arcvec.evaluation.experiment_file import read_experiment
     from arcvec.evaluation.grid import data_folders, grid_cells
+    from arcvec.evaluation.results import read_results
     from arcvec.evaluation.tables import experiment_tables
 
     asked = read_experiment(file, quick=quick)
@@ -60,6 +64,7 @@ def experiment(
                     workers=workers,
                     retry_failed=retry_failed,
                     more_seeds_below=asked.more_seeds_below,
+                    known=() if known is None else read_results(known),
                     report=report,
                 )
         except KeyboardInterrupt:

@@ -46,6 +46,7 @@ def run_cells(
     workers: int = 1,
     retry_failed: bool = False,
     more_seeds_below: float | None = None,
+    known: Sequence[Result] = (),
     report: Report | None = None,
 ) -> None:
     """Run the cells that are not finished yet and keep each in a file as soon as it is.
@@ -57,6 +58,7 @@ def run_cells(
         folder: where the files of cells are; experiments with cells in common may share it.
         retry_failed: run cells again that failed earlier.
         more_seeds_below: seconds that the first seed may take for the others to be run at all.
+        known: rows of an earlier table: what they say of the same cells is kept, and not run again.
         report: called when a cell starts or ends.
 
     Raises:
@@ -71,6 +73,7 @@ def run_cells(
         reason = error.strerror or str(error)
         raise OSError(f"cannot write to {folder}: {reason}; choose another output") from None
     with sole_writer(folder, lock=folder / ".lock"):
+        _keep_known(cells, files, known)
         run = _Run(files, workers, folder / "workers.log", retry_failed, report)
         further = [cell for cell in cells if not cell.first_seed]
         run.run([cell for cell in cells if cell.first_seed], total=len(cells), later=further)
@@ -142,6 +145,14 @@ class _Run:
             return False
         record = self.files.read(cell)
         return record is None or (self.retry_failed and record["status"] == "failed")
+
+
+def _keep_known(cells: Sequence[Cell], files: CellFiles, known: Sequence[Result]) -> None:
+    done = {result.digest: result for result in known if result.status == "done"}
+    for cell in cells:
+        if cell.digest in done and files.read(cell) is None:
+            numbers = done[cell.digest].numbers
+            files.write(cell, {"status": "done", "error": "", "numbers": dict(numbers)})
 
 
 def _task(cell: Cell) -> Task:
