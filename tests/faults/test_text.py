@@ -170,6 +170,13 @@ def test_what_was_once_refused_in_words_of_others(tmp_path):
         assert f'no column "{column}"' in message
 
 
+@pytest.mark.parametrize("row", ['"a" "b"""\tc', '"a" \tc'])
+def test_text_after_a_closing_quote_is_refused(tmp_path, row):
+    path = tmp_path / "edges.tsv"
+    path.write_text(f'# x\n"say ""hi"" to"\tb\n{row}\n')
+    assert "edges.tsv:3: expected a separator after a closing quote" in refusal(path, read_edges)
+
+
 def test_a_gzip_file_is_read_to_its_checksum(tmp_path):
     data = bytearray(gzip.compress(b"a b\n", compresslevel=0, mtime=0))
     data[data.index(b"a b")] = ord("z")

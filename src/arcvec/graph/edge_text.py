@@ -44,6 +44,42 @@ def require_whole(path: Path) -> None:
             pass
 
 
+def require_clean_quotes(path: Path, separator: str, skip: int) -> None:
+    """Look for text between a closing quote and the separator; DuckDB joins or drops some of it.
+
+    Args:
+        separator: one character; skip: lines above the first row.
+
+    Raises:
+        ValueError: there is some; the message names the line.
+    """
+    if not _has_quote_before_space(path):
+        return
+    with open_lines(path) as lines:
+        decoded = decode(path, lines)
+        for _ in range(skip):
+            next(decoded)
+        reader = csv.reader(decoded, delimiter=separator, strict=True)
+        try:
+            for _ in reader:
+                pass
+        except csv.Error:
+            raise ValueError(
+                f"{path}:{reader.line_num + skip}: expected a separator after a closing quote, got "
+                "other text; write quotes inside a name twice"
+            ) from None
+
+
+def _has_quote_before_space(path: Path) -> bool:
+    last = b""
+    with open_lines(path) as file:
+        while chunk := file.read(1 << 20):
+            if b'" ' in last + chunk:
+                return True
+            last = chunk[-1:]
+    return False
+
+
 def decode(path: Path, lines: Iterable[bytes]) -> Iterator[str]:
     """Yield lines of text.
 
