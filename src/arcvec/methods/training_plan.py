@@ -16,11 +16,14 @@ from arcvec.model.edge_model import EdgeModel, NodeTable
 from arcvec.model.objective import Objective
 from arcvec.model.pass_through import hand_through, widened
 from arcvec.model.settings import ModelSettings
+from arcvec.model.sides import Sides
 from arcvec.sampling.batches import BatchStream
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.storage import ArrayOnDisk
+from arcvec.training.discount import discounted
 from arcvec.training.settings import TrainSettings
 from arcvec.training.state import TrainingState
+from arcvec.training.validation import Validation, choose_validation
 
 _FEWEST_PAIRS = 1024
 # Above so many nodes all members begin at the same vectors, which take minutes by then. Others that
@@ -78,6 +81,10 @@ class TrainingPlan:
         """Windows of the walks to choose from."""
         return self.walks.window
 
+    def hold_out(self, seed: int) -> tuple[Graph, Validation | None]:
+        """Return the graph to train on while the AUC is watched, and what it is watched on."""
+        return choose_validation(self.graph, self.training, seed)
+
     def state(self, seen: Graph, seed: int) -> TrainingState:
         """Return the state before the first step, of the first window."""
         device = choose_device(self.training.device)
@@ -119,6 +126,10 @@ class TrainingPlan:
         if label is None:
             label = chance_of_return(seen.reciprocity)
         return Objective(self.negatives, label)
+
+    def discounted(self, sides: Sides, discount: float) -> Sides:
+        """Return sides with a discount of low degrees in their scores."""
+        return discounted(sides, self.graph, discount)
 
 
 def chance_of_return(reciprocity: float) -> float:
