@@ -106,26 +106,39 @@ class TrainingPlan:
             rows = torch.cat([rows, handed], dim=1)[:, -EdgeModel.table_dim(chosen, self.dim) :]
         weights = None
         if self.model.statistics == "pairs":
-            weights = torch.from_numpy(_pairs_per_node(self.graph)).to(device, torch.float32)
+            weights = torch.from_numpy(self.pairs_per_node()).to(device, torch.float32)
         table = NodeTable(rows.contiguous().to(device), weights)
         return TrainingState(
             model.to(device), table, self.training, self.identity, self.walks.window[0]
         )
 
+    def pairs_per_node(self) -> NDArray[np.float64]:
+        """Return how often a node occurs among all edges and as many random pairs."""
+        graph = self.graph
+        degrees: NDArray[np.float64] = (graph.out_degrees + graph.in_degrees).astype(np.float64)
+        return degrees + float(degrees.mean())
+
     def stream(self, seen: Graph, seed: int, window: int) -> BatchStream:
         """Return the batches of a graph."""
         walks = self.walks.model_copy(update={"window": (window,)})
+        pairs = self.batch_pairs
+        return BatchStream(seen, walks, self.negatives, batch_pairs=pairs, seed=seed)
+
+    @property
+    def batch_pairs(self) -> int:
+        """Pairs of a step."""
         # Small graphs learn no more from more pairs: 8,192 a step do as well as 65,536 on a
         # thousand nodes with two to four thousand edges, in half the time.
-        pairs = min(self.training.batch_pairs, max(_FEWEST_PAIRS, 8 * self.graph.num_edges))
-        return BatchStream(seen, walks, self.negatives, batch_pairs=pairs, seed=seed)
+        return min(self.training.batch_pairs, max(_FEWEST_PAIRS, 8 * self.graph.num_edges))
 
     def objective(self, seen: Graph) -> Objective:
         """Return what to minimise on a graph."""
+        return Objective(self.negatives, self.reversed_label(seen))
+
+    def reversed_label(self, seen: Graph) -> float:
+        """Return how far a reversed one-way edge counts as an edge."""
         label = self.negatives.reversed_label
-        if label is None:
-            label = chance_of_return(seen.reciprocity)
-        return Objective(self.negatives, label)
+        return chance_of_return(seen.reciprocity) if label is None else label
 
     def discounted(self, sides: Sides, discount: float) -> Sides:
         """Return sides with a discount of low degrees in their scores."""
@@ -165,7 +178,3 @@ def describe_torch() -> str:
     return f"{torch.get_num_threads()} threads, device {name}"
 
 
-def _pairs_per_node(graph: Graph) -> NDArray[np.float64]:
-    """Return how often a node occurs among all edges and as many random pairs."""
-    degrees: NDArray[np.float64] = (graph.out_degrees + graph.in_degrees).astype(np.float64)
-    return degrees + float(degrees.mean())

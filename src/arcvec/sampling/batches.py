@@ -24,7 +24,7 @@ from arcvec.sampling.settings import NegativeSettings, WalkSettings
 Positions = NDArray[np.int64]
 
 # To look up whether an edge goes both ways takes longer than the walks' pairs themselves.
-_PAIRS_PER_REVERSED = 4
+PAIRS_PER_REVERSED = 4
 
 
 class Place(NamedTuple):
@@ -160,7 +160,7 @@ class BatchStream:
         block_sources, block_targets = self._block_nodes(generator)
         tails, heads = nobody, nobody
         if self.graph.directed and self.settings.reversed_weight > 0:
-            tails, heads = self._reversed_edges(generator, -(-sources.size // _PAIRS_PER_REVERSED))
+            tails, heads = self._reversed_edges(generator, -(-sources.size // PAIRS_PER_REVERSED))
         skipped = edges_in_block(
             self.graph.indptr, self.graph.indices, block_sources, block_targets, self._scratch
         )

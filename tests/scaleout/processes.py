@@ -1,0 +1,34 @@
+"""Workers as real processes, each with a task of `tests.scaleout.tasks`."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+PROJECT = Path(__file__).parent.parent.parent
+RUN = "import sys; from tests.scaleout import tasks; tasks.run(*sys.argv[1:])"
+
+
+def run_workers(count, task, folder, **arguments):
+    """Return what a task gives on each of `count` workers: a dictionary of arrays."""
+    folder = Path(folder) / f"{task}-{count}"
+    folder.mkdir(parents=True)
+    paths = os.pathsep.join([str(PROJECT / "src"), str(PROJECT)])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", RUN, task, str(rank), str(count), folder, json.dumps(arguments)],
+            env=environment,
+            cwd=PROJECT,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(count)
+    ]
+    errors = [process.communicate(timeout=300)[1] for process in processes]
+    for process, error in zip(processes, errors, strict=True):
+        assert process.returncode == 0, error[-3000:]
+    return [dict(np.load(folder / f"{rank}.npz")) for rank in range(count)]
