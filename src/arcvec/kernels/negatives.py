@@ -61,9 +61,7 @@ def fixed_negatives_of(indptr, indices, nodes, set_size, seed, distinct):
 @njit(cache=True)
 def fixed_negatives(indptr, indices, set_size, seed, distinct):
     """Draw for every node what `fixed_negatives_of` draws: (n, set_size) int32."""
-    return fixed_negatives_of(
-        indptr, indices, np.arange(indptr.size - 1), set_size, seed, distinct
-    )
+    return fixed_negatives_of(indptr, indices, np.arange(indptr.size - 1), set_size, seed, distinct)
 
 
 @njit(cache=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,8 @@ import torch
 from torch.nn import functional as F
 
 from arcvec.graph.graph import Graph
-from arcvec.methods.training_plan import TrainingPlan, choose_device
+from arcvec.methods.sharded_start import own_spectral_rows
+from arcvec.methods.training_plan import SpectralStart, TrainingPlan, choose_device
 from arcvec.model.edge_model import EdgeModel, NodeTable
 from arcvec.model.objective import Objective
 from arcvec.model.sides import Sides
@@ -45,6 +46,11 @@ class ShardedPlan(TrainingPlan):
         """Which worker has which nodes."""
         return Partition(self.graph.num_nodes, self.workers.count)
 
+    @cached_property
+    def sharded_start(self) -> SpectralStart:
+        """The newest rows of the own nodes to start from."""
+        return SpectralStart(partial(own_spectral_rows, self.partition, self.workers))
+
     def hold_out(self, seed: int) -> tuple[Graph, Validation | None]:
         """Return the graph to train on while the AUC is watched, and what it is watched on."""
         return hold_out_shared(
@@ -64,7 +70,7 @@ class ShardedPlan(TrainingPlan):
         model = ShardedModel(chosen, self.dim, generator, self.workers)
         columns = EdgeModel.table_dim(chosen, self.dim)
         if chosen.start == "spectral":
-            rows = self._spectral_rows(seen, columns, seed)
+            rows = torch.from_numpy(self.sharded_start.rows(seen, columns, seed))
         else:
             rows = self._random_rows(columns, generator)
         weights = None

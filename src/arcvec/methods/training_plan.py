@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -33,9 +33,14 @@ Vectors: TypeAlias = NDArray[np.float32]
 
 
 class SpectralStart:
-    """The newest `spectral_rows`: the trials of a member all begin at the same."""
+    """The newest `spectral_rows`: the trials of a member all begin at the same.
 
-    def __init__(self) -> None:
+    Args:
+        make: gives rows of a graph, columns and a seed.
+    """
+
+    def __init__(self, make: Callable[[Graph, int, int], Vectors] = spectral_rows) -> None:
+        self._make = make
         self._made_of: tuple[Graph, int, int] | None = None
         self._rows: ArrayOnDisk | None = None
 
@@ -47,7 +52,7 @@ class SpectralStart:
         made_of = (graph, columns, 0 if graph.num_nodes > _START_OF_ITS_OWN else seed)
         if self._rows is not None and made_of == self._made_of:
             return self._rows.read()
-        rows = spectral_rows(graph, columns, seed)
+        rows = self._make(graph, columns, seed)
         self._made_of, self._rows = made_of, ArrayOnDisk(rows)
         return rows
 
@@ -176,5 +181,3 @@ def describe_torch() -> str:
     device = choose_device("auto")
     name = torch.cuda.get_device_name() if device == "cuda" else device
     return f"{torch.get_num_threads()} threads, device {name}"
-
-

@@ -54,7 +54,9 @@ class Objective:
             places = at(batch.negatives)  # (B, K)
             sources = at(batch.sources).repeat_interleave(places.shape[1])
             negative = sides.pair_scores(sources, places.clamp_min(0).ravel())
-            loss = sampled_likelihood_loss(positive, negative.view_as(places), places >= 0, counts.pairs)
+            loss = sampled_likelihood_loss(
+                positive, negative.view_as(places), places >= 0, counts.pairs
+            )
         else:
             assert batch.block is not None
             loss = soft_label_loss(positive, 1.0, counts.pairs)

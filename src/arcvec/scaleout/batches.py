@@ -162,7 +162,10 @@ class ShardedStream(BatchStream):
         ]
         asked = self._exchange_requests(drafts)
         parts = [self._part(draft, ask) for draft, ask in zip(drafts, asked, strict=True)]
-        own = [(d.skipped[0].size, len(d.turned), p.nodes.size) for d, p in zip(drafts, parts)]
+        own = [
+            (d.skipped[0].size, len(d.turned), p.nodes.size)
+            for d, p in zip(drafts, parts, strict=True)
+        ]
         skipped, reversed_counts, node_counts = self.workers.sum_array(
             np.array(own, dtype=np.int64).reshape(num_batches, 3)
         ).T
@@ -330,12 +333,12 @@ class _Part:
         """Return the part, given where the next one is and how much all parts have together."""
         draft, stand = self.draft, self.stand
         pair_targets, turned_targets, *drawn = draft.targets_at
-        negatives = block = None
+        negatives: Positions | None = None
+        block = None
         if drawn:
             (places,) = drawn
-            negatives = np.full(places.size, -1, dtype=np.int64)
-            negatives[places >= 0] = stand[places[places >= 0]]
-            negatives = negatives.reshape(self.sources.size, -1)
+            found = np.where(places >= 0, stand[places], -1)
+            negatives = found.reshape(self.sources.size, -1)
         else:
             block_sources = self.nodes.size + np.arange(draft.block_sources.size)
             block = Block(block_sources, self.block_targets, *draft.skipped)

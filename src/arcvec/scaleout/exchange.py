@@ -38,7 +38,8 @@ class _Fetch(torch.autograd.Function):
         ctx: Any, source: Tensor, target: Tensor, route: Route, workers: Workers
     ) -> tuple[Tensor, Tensor]:
         ctx.route, ctx.workers, ctx.shape = route, workers, source.shape
-        asked = target.index_select(0, _index(route.asked, target)).split(route.asked_counts)
+        sent = target.index_select(0, _index(route.asked, target))
+        asked = torch.split(sent, route.asked_counts)
         own = source.index_select(0, _index(route.block_own, source))
         fetched, block = _swap(asked, [own] * workers.count, own, route, workers, back=False)
         return fetched, block.index_select(0, _index(route.block_order, block))
@@ -50,8 +51,8 @@ class _Fetch(torch.autograd.Function):
         route, workers = ctx.route, ctx.workers
         by_owner = torch.empty_like(by_block)
         by_owner[_index(route.block_order, by_block)] = by_block
-        blocks = by_owner.split(route.block_counts)
-        fetched = by_fetched.split(route.fetched_counts)
+        blocks = torch.split(by_owner, route.block_counts)
+        fetched = torch.split(by_fetched, route.fetched_counts)
         by_asked, parts = _swap(fetched, blocks, blocks[workers.rank], route, workers, back=True)
         by_source, by_target = by_fetched.new_zeros(ctx.shape), by_fetched.new_zeros(ctx.shape)
         by_target.index_add_(0, _index(route.asked, by_asked), by_asked)
@@ -89,7 +90,7 @@ def _swap(
         "gradients of vectors" if back else "vectors",
     )
     cuts = [count for pair in zip(come, sizes_come, strict=True) for count in pair]
-    pieces = got.split(cuts)
+    pieces = torch.split(got, cuts)
     came = list(pieces[1::2])
     came[me] = own
     return torch.cat(pieces[::2]), torch.cat(came)

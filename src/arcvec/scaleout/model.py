@@ -42,7 +42,8 @@ class ShardedModel(EdgeModel):
         numbers = norms.double()
         sums = torch.stack([torch.ones_like(numbers).sum(), numbers.sum(), numbers.square().sum()])
         count, sum_, squares = self.over_all_nodes(sums)
-        return (squares / count - (sum_ / count).square()).clamp_min(0).sqrt().float()
+        spread: Tensor = (squares / count - (sum_ / count).square()).clamp_min(0).sqrt().float()
+        return spread
 
 
 class _Normalise(torch.autograd.Function):
@@ -66,9 +67,7 @@ class _Normalise(torch.autograd.Function):
         return F.batch_norm(x, mean, variance.to(x), weight, bias, eps=eps)
 
     @staticmethod
-    def backward(
-        ctx: Any, gradient: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, None, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         x, weight, mean, scale = ctx.saved_tensors
         centred = x - mean
         by_bias = gradient.sum(dim=0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from arcvec.model.edge_model import NodeTable
+from arcvec.scaleout.checkpoint import load_sharded, save_sharded
 from arcvec.scaleout.model import ShardedModel
 from arcvec.scaleout.partition import Partition
 from arcvec.scaleout.workers import Workers
@@ -46,10 +48,21 @@ class ShardedState(TrainingState):
         """Update the own rows, and the network by the gradients of all workers."""
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
         together = self.workers.sum(torch.cat([g.ravel() for g in gradients]), "network")
-        parts = together.split([g.numel() for g in gradients])
+        parts = torch.split(together, [g.numel() for g in gradients])
         for gradient, part in zip(gradients, parts, strict=True):
             gradient.copy_(part.view_as(gradient))
         super().apply_gradients(nodes, rows, learning_rate, anchors)
+
+    def save(self, path: Path) -> None:
+        """Write a checkpoint into a folder, together with the other workers."""
+        state = {"identity": self.identity, "progress": self._progress()}
+        save_sharded(path, self._tensors(), state, self.partition, self.workers)
+
+    def restore(self, path: Path) -> None:
+        """Continue from a checkpoint of the same settings, seed and graph, by any workers."""
+        tensors, saved = load_sharded(path, self.partition, self.workers)
+        self._require_same(saved["identity"], path)
+        self._restore(tensors, saved["progress"])
 
     def _twin(self) -> ShardedState:
         table = NodeTable(self.table.values.clone(), self.table.weights)
@@ -71,4 +84,5 @@ class ShardedPercentDelta(PercentDelta):
         """Return the mean over all that a step updates, on any worker."""
         parts = torch.stack([numbers.double().sum(), numbers.new_tensor(numbers.numel()).double()])
         total, count = self.workers.sum(parts, "statistics")
-        return (total / count).to(numbers)
+        mean: Tensor = (total / count).to(numbers)
+        return mean

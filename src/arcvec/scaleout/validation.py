@@ -48,9 +48,7 @@ class ShardedValidation(Validation):
 class PairScorer:
     """Scores of fixed pairs, from vectors that change: who needs which is asked once."""
 
-    def __init__(
-        self, pairs: NDArray[np.int32], partition: Partition, workers: Workers
-    ) -> None:
+    def __init__(self, pairs: NDArray[np.int32], partition: Partition, workers: Workers) -> None:
         self.workers = workers
         owners = partition.owners(pairs[:, 0])
         self._by_owner = np.argsort(owners, kind="stable")

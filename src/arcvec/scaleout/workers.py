@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+import numba
 import numpy as np
 import torch
 import torch.distributed as dist
@@ -17,11 +18,6 @@ from torch import Tensor
 
 # Longer than any worker is at work on its own: one that died is noticed at once, by its connection.
 _PATIENCE = timedelta(hours=2)
-
-
-def started_by_torchrun() -> bool:
-    """Tell whether this process is one of the workers that torchrun, or its like, started."""
-    return all(name in os.environ for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
 
 
 @dataclass
@@ -41,7 +37,7 @@ class Traffic:
 
 
 class Workers:
-    """This worker among all: every method is called by all of them, in the same order.
+    """One worker among all: every method is called by all of them, in the same order.
 
     Attributes:
         rank: number of this worker, from 0 on.
@@ -61,6 +57,8 @@ class Workers:
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
         dist.init_process_group(backend, timeout=_PATIENCE)
+        # As many for the kernels as torchrun, or the user, has left each worker.
+        numba.set_num_threads(min(torch.get_num_threads(), numba.get_num_threads()))
         return cls()
 
     @staticmethod

@@ -117,8 +117,7 @@ class TrainingState:
         self.settings = settings
         self.table_optimiser = self.optimiser_of_rows(table.values)
         self.optimisers = {
-            name: self.optimiser(parameter.data)
-            for name, parameter in model.named_parameters()
+            name: self.optimiser(parameter.data) for name, parameter in model.named_parameters()
         }
         self.step = 0
         self.place = Place()
@@ -318,9 +317,7 @@ class TrainingState:
     def _twin(self) -> TrainingState:
         """Return another state of the same shape, to be restored."""
         table = NodeTable(self.table.values.clone(), self.table.weights)
-        return TrainingState(
-            deepcopy(self.model), table, self.settings, self.identity, self.window
-        )
+        return TrainingState(deepcopy(self.model), table, self.settings, self.identity, self.window)
 
     def _row_tensors(self) -> dict[str, Tensor]:
         """Return what has numbers for every node: the table, and its optimiser's state."""
