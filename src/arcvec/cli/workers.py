@@ -136,7 +136,8 @@ def one_of_many() -> Iterator[Workers]:
     from arcvec.scaleout.workers import Workers
 
     messages.quiet = os.environ["RANK"] != "0"
-    workers, failures = Workers.join(), Failures()
+    workers = Workers.join()
+    failures = Failures(workers.store)
     try:
         yield workers
         workers.leave()

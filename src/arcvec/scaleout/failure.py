@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from datetime import timedelta
 from pathlib import Path
 
 import torch.distributed as dist
-from torch._C._distributed_c10d import PrefixStore, TCPStore
+from torch._C._distributed_c10d import Store
 
 from arcvec.scaleout.launch import LAST_WORD
 
@@ -24,16 +23,10 @@ def tells_of_a_lost_worker(error: BaseException) -> bool:
 
 
 class Failures:
-    """A board in the store of the rendezvous, on which workers write that they have failed."""
+    """A board, on which workers write that they have failed."""
 
-    def __init__(self) -> None:
-        store = TCPStore(
-            os.environ["MASTER_ADDR"],
-            int(os.environ["MASTER_PORT"]),
-            is_master=False,
-            timeout=timedelta(seconds=_SECONDS_FOR_AN_ANSWER),
-        )
-        self._board = PrefixStore(f"arcvec-{restart_count()}", store)
+    def __init__(self, board: Store) -> None:
+        self._board = board
 
     def is_first(self) -> bool:
         """Write that this worker has failed; tell whether none has before."""

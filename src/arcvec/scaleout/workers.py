@@ -15,6 +15,9 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
+from torch._C._distributed_c10d import Store
+
+from arcvec.scaleout.rendezvous import open_store
 
 # Longer than any worker is at work on its own: one that died is noticed at once, by its connection.
 _PATIENCE = timedelta(hours=2)
@@ -42,9 +45,11 @@ class Workers:
     Attributes:
         rank: number of this worker, from 0 on.
         count: of all workers.
+        store: for what workers leave for others to find; None in tests.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store | None = None) -> None:
+        self.store = store
         self.rank = dist.get_rank()
         self.count = dist.get_world_size()
         self.traffic = Traffic()
@@ -56,10 +61,14 @@ class Workers:
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
-        dist.init_process_group(backend, timeout=_PATIENCE)
+        rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        store = open_store(rank, count, _PATIENCE)
+        dist.init_process_group(
+            backend, timeout=_PATIENCE, store=store, rank=rank, world_size=count
+        )
         # As many for the kernels as torchrun, or the user, has left each worker.
         numba.set_num_threads(min(torch.get_num_threads(), numba.get_num_threads()))
-        return cls()
+        return cls(store)
 
     @staticmethod
     def leave() -> None:
