@@ -1,4 +1,4 @@
-"""Workers as real processes, each with a task of `tests.scaleout.tasks`."""
+"""Workers as real processes, each with the same tasks of `tests.scaleout.tasks`."""
 
 import json
 import os
@@ -12,15 +12,19 @@ PROJECT = Path(__file__).parent.parent.parent
 RUN = "import sys; from tests.scaleout import tasks; tasks.run(*sys.argv[1:])"
 
 
-def run_workers(count, task, folder, **arguments):
-    """Return what a task gives on each of `count` workers: a dictionary of arrays."""
-    folder = Path(folder) / f"{task}-{count}"
+def run_workers(count, folder, **tasks):
+    """Return what tasks give on each of `count` workers: a dictionary of arrays.
+
+    Args:
+        tasks: functions of `tests.scaleout.tasks` by name, with their arguments.
+    """
+    folder = Path(folder) / f"workers-{count}"
     folder.mkdir(parents=True)
     paths = os.pathsep.join([str(PROJECT / "src"), str(PROJECT)])
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", RUN, task, str(rank), str(count), folder, json.dumps(arguments)],
+            [sys.executable, "-c", RUN, str(rank), str(count), folder, json.dumps(tasks)],
             env=environment,
             cwd=PROJECT,
             stderr=subprocess.PIPE,

@@ -11,9 +11,12 @@ from arcvec.graph.graph import Graph
 from arcvec.graph.rmat import rmat_edges
 from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.methods.sharded_plan import ShardedPlan
+from arcvec.methods.sharded_start import own_spectral_rows
 from arcvec.methods.training_plan import TrainingPlan
+from arcvec.scaleout.checkpoint import load_sharded, prepare_folder, save_sharded
+from arcvec.scaleout.partition import Partition
 from arcvec.scaleout.workers import Workers
-from arcvec.training.loop import train
+from arcvec.training.loop import Hooks, train
 
 # One batch a round, so that it has the same pairs on any number of workers.
 BLOCK = {
@@ -64,9 +67,6 @@ def trained(plan, seed=3):
     seen, validation = plan.hold_out(seed)
     state = plan.state(seen, seed)
     losses = []
-    hooks = type("Hooks", (), {})
-    from arcvec.training.loop import Hooks
-
     hooks = Hooks(report=lambda progress: losses.append(progress.loss))
     objective = plan.objective(seen)
     train(state, plan.stream(seen, seed, 3), objective, validation=validation, hooks=hooks)
@@ -93,16 +93,54 @@ def same_training(workers, folder, names):
     return results
 
 
-TASKS = {"same_training": same_training}
+def start(workers, folder, directed):
+    """Return the rows that a spectral start gives the own nodes."""
+    graph = make_graph(directed)
+    partition = Partition(graph.num_nodes, workers.count)
+    return {
+        f"start.{directed}": own_spectral_rows(partition, workers, graph, 20, 3),
+        "start.nodes": partition.nodes_of(workers.rank),
+    }
 
 
-def run(task, rank, count, folder, arguments):
+def starts(workers, folder):
+    return start(workers, folder, True) | start(workers, folder, False)
+
+
+def save_checkpoints(workers, folder, path):
+    """Write three checkpoints, the numbers of which say their node and the checkpoint."""
+    prepare_folder(Path(path)) if workers.is_first else None
+    workers.wait_for_all()
+    partition = Partition(1000, workers.count)
+    own = torch.from_numpy(partition.nodes_of(workers.rank)).float()
+    for number in range(3):
+        rows = own[:, None] + 1000 * number + torch.tensor([0.0, 0.25])
+        tensors = {"table": rows, "table.steps": torch.tensor(number), "model.w": torch.ones(3, 2)}
+        save_sharded(Path(path), tensors, {"number": number}, partition, workers)
+    return {}
+
+
+def load_checkpoint(workers, folder, path):
+    partition = Partition(1000, workers.count)
+    tensors, state = load_sharded(Path(path), partition, workers)
+    assert torch.equal(tensors["model.w"], torch.ones(3, 2))
+    assert int(tensors["table.steps"]) == state["number"]
+    return {
+        "loaded.rows": tensors["table"].numpy(),
+        "loaded.nodes": partition.nodes_of(workers.rank),
+        "loaded.number": np.array(state["number"]),
+    }
+
+
+def run(rank, count, folder, tasks):
     folder = Path(folder)
     torch.set_num_threads(1)
     dist.init_process_group(
         "gloo", init_method=f"file://{folder}/store", rank=int(rank), world_size=int(count)
     )
-    results = TASKS[task](Workers(), folder, **json.loads(arguments))
+    workers, results = Workers(), {}
+    for task, arguments in json.loads(tasks).items():
+        results |= globals()[task](workers, folder, **arguments)
     np.savez(folder / f"{rank}.npz", **results)
     dist.barrier()
     dist.destroy_process_group()

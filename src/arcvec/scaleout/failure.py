@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import torch.distributed as dist
-from torch._C._distributed_c10d import Store
+from torch._C._distributed_c10d import HashStore, Store
 
 from arcvec.scaleout.launch import LAST_WORD
 
@@ -25,8 +25,8 @@ def tells_of_a_lost_worker(error: BaseException) -> bool:
 class Failures:
     """A board, on which workers write that they have failed."""
 
-    def __init__(self, board: Store) -> None:
-        self._board = board
+    def __init__(self, board: Store | None) -> None:
+        self._board = board or HashStore()
 
     def is_first(self) -> bool:
         """Write that this worker has failed; tell whether none has before."""

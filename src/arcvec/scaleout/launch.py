@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import tempfile
 from collections.abc import Sequence
@@ -21,6 +20,8 @@ def run_workers(count: int, arguments: Sequence[str]) -> int:
     Returns:
         the exit code: 0, or that of the error which one of the workers has told about.
     """
+    # What goes wrong is told by the workers, in a line. Read when torch is imported.
+    os.environ.setdefault("LOGLEVEL", "CRITICAL")
     from torch.distributed import run
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -28,8 +29,6 @@ def run_workers(count: int, arguments: Sequence[str]) -> int:
     threads = str(max(1, len(os.sched_getaffinity(0)) // count))
     os.environ.setdefault("OMP_NUM_THREADS", threads)
     os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", _SECONDS_TO_STOP)
-    # What goes wrong is told by the workers, in a line.
-    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
     options = ["--standalone", f"--nproc-per-node={count}", f"--max-restarts={RESTARTS}"]
     command = run.get_args_parser().parse_args([*options, "-m", "arcvec", *arguments])
     with tempfile.TemporaryDirectory(prefix="arcvec-") as folder:
