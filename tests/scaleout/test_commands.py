@@ -1,5 +1,6 @@
 """`fit --workers`: killed, stopped, wrong; and what it leaves behind."""
 
+import json
 import os
 import signal
 import time
@@ -15,8 +16,8 @@ from tests.faults.processes import finished, write_communities
 
 FIT = [
     *("--dim", "8", "--quiet", "--model.start", "random", "--walks.window", "3"),
-    *("--training.steps", "120", "--training.evaluate-every", "10", "--training.patience", "50"),
-    *("--training.stronger-l2", "0.03", "--training.checkpoint-every", "10"),
+    *("--training.steps", "60", "--training.evaluate-every", "10", "--training.patience", "50"),
+    *("--training.stronger-l2", "0.03", "--training.checkpoint-every", "5"),
 ]
 
 
@@ -93,6 +94,7 @@ def test_killed_worker_changes_nothing(edges, undisturbed, tmp_path):
     assert_same_vectors(out, undisturbed)
 
 
+@pytest.mark.slow
 def test_all_killed_and_resumed_by_another_number(edges, undisturbed, tmp_path):
     """Also where the newest checkpoint is torn: the one before is taken, and that is said."""
     out, checkpoint = tmp_path / "result", tmp_path / "result.checkpoint"
@@ -128,8 +130,10 @@ def test_interrupted_and_resumed(edges, undisturbed, tmp_path):
 
 def test_errors_are_told_once_and_end_all(edges, tmp_path):
     """Not after restarts, which would not help."""
-    rates = ("--training.learning-rates", "1e30", "--training.optimiser", "percent-delta")
-    with arcvec("fit", edges, "-o", tmp_path / "r", *FIT, *rates, "--workers", "2") as launcher:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"model": {"hidden": []}, "training": {"learning_rates": [1e30]}}))
+    command = ["fit", edges, "-o", tmp_path / "r", *FIT, "--config", config, "--workers", "2"]
+    with arcvec(*command) as launcher:
         _, error = launcher.communicate(timeout=240)
     assert launcher.returncode == 1
     assert error.count("arcvec: the loss is") == 1
