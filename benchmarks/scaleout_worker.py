@@ -3,8 +3,8 @@
 python benchmarks/scaleout_worker.py GRAPH FOLDER --steps 60
 torchrun --standalone --nproc-per-node 2 benchmarks/scaleout_worker.py GRAPH FOLDER --steps 60
 
-Prints a line of JSON: seconds a step without the first round, pairs, bytes sent by purpose and
-distinct nodes a step, and the peak of this process in GiB.
+Prints a line of JSON: seconds a step without the first round, by the clock and of the processor,
+pairs, bytes sent by purpose and distinct nodes a step, and the peak of this process in GiB.
 """
 
 from __future__ import annotations
@@ -60,10 +60,11 @@ def measure_steps(plan: TrainingPlan, steps: int, workers: Workers | None) -> di
     seen, _ = plan.hold_out(0)
     state = plan.state(seen, 0)
     stream, objective = plan.stream(seen, 0, 5), plan.objective(seen)
-    ticks, sent = [], []
+    ticks, cpu, sent = [], [], []
 
     def report(progress: Any) -> None:
         ticks.append(time.perf_counter())
+        cpu.append(time.process_time())
         sent.append(dict(workers.traffic.bytes_by_purpose) if workers else {})
 
     counts: list[tuple[int, int]] = []
@@ -88,6 +89,8 @@ def measure_steps(plan: TrainingPlan, steps: int, workers: Workers | None) -> di
         "pairs": sum(pairs for pairs, _ in later) / len(later),
         "nodes": sum(nodes for _, nodes in later) / len(later),
         "bytes": by_purpose,
+        "bytes of all": workers.traffic.total if workers else 0.0,
+        "CPU seconds": (cpu[-1] - cpu[first]) / measured,
         "GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     }
 
