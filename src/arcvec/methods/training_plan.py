@@ -36,10 +36,10 @@ class SpectralStart:
     """The newest `spectral_rows`: the trials of a member all begin at the same.
 
     Args:
-        make: gives rows of a graph, columns and a seed.
+        make: gives rows of a graph, columns and a seed; by default `spectral_rows`.
     """
 
-    def __init__(self, make: Callable[[Graph, int, int], Vectors] = spectral_rows) -> None:
+    def __init__(self, make: Callable[[Graph, int, int], Vectors] | None = None) -> None:
         self._make = make
         self._made_of: tuple[Graph, int, int] | None = None
         self._rows: ArrayOnDisk | None = None
@@ -52,7 +52,7 @@ class SpectralStart:
         made_of = (graph, columns, 0 if graph.num_nodes > _START_OF_ITS_OWN else seed)
         if self._rows is not None and made_of == self._made_of:
             return self._rows.read()
-        rows = self._make(graph, columns, seed)
+        rows = (self._make or spectral_rows)(graph, columns, seed)
         self._made_of, self._rows = made_of, ArrayOnDisk(rows)
         return rows
 
