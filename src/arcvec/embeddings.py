@@ -223,11 +223,9 @@ class EdgeEmbeddings(EdgeScorer):
         """
         dtype = np.float16 if float16 else np.float32
         arrays = {"source": self.source, "target": self.target}
-        header: dict[str, Any] = {"format": "arcvec-result", "format_version": FORMAT_VERSION}
-        header["directed"] = self.directed
+        header = result_header(directed=self.directed, weights=self.weights)
         if self.weights is not None:
             arrays = {"vectors": self.target}
-            header |= {"format_version": ONE_VECTOR_VERSION, "weights": self.weights.tolist()}
         with new_folder(Path(path), overwrite=overwrite) as folder:
             for name, array in arrays.items():
                 np.save(folder / f"{name}.npy", np.asarray(array, dtype), allow_pickle=False)
@@ -274,6 +272,19 @@ class EdgeEmbeddings(EdgeScorer):
             "first nodes": ", ".join(self.nodes[:3]),
         }
         return html_table("EdgeEmbeddings", rows)
+
+
+def result_header(*, directed: bool, weights: NDArray[np.float32] | None) -> dict[str, Any]:
+    """Return what the `settings.json` of a result folder begins with.
+
+    Args:
+        weights: of one vector for both sides; else None.
+    """
+    header: dict[str, Any] = {"format": "arcvec-result", "format_version": FORMAT_VERSION}
+    header["directed"] = directed
+    if weights is not None:
+        header |= {"format_version": ONE_VECTOR_VERSION, "weights": weights.tolist()}
+    return header
 
 
 @dataclass(frozen=True, eq=False)

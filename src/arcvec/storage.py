@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from arcvec.checksums import unsealed, write_checksums
 from arcvec.locks import sole_writer
 
-_HEADERS = ("meta.json", "split.json", "settings.json")
+_HEADERS = ("meta.json", "split.json", "settings.json", "checkpoint.json")
 DEMO_MARKER = "arcvec-demo.txt"
 # Bytes; with less than these free, a disk is full for whatever is being written.
 _LITTLE_ROOM = 1 << 20

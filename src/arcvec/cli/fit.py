@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import re
-import shlex
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter, Token
+from cyclopts.validators import Number
 
 from arcvec.cli.errors import fail
 from arcvec.cli.flags import EdgeFileFlags, EdgeFiles, Out, read_graph
+from arcvec.cli.workers import (
+    ShardedFit,
+    describe_result,
+    fit_as_worker,
+    is_worker,
+    start_workers,
+    stopped,
+)
 from arcvec.console import note, plain_print, stop_on_interrupt, training_progress
 from arcvec.locks import sole_writer
 from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.methods.presets import load_method
 from arcvec.storage import require_writable
-
-if TYPE_CHECKING:
-    from arcvec.embeddings import EdgeEmbeddings
 
 Preset = Literal["default", "paper", "released-code"]
 
@@ -46,6 +50,7 @@ def fit(
     config: Path | None = None,
     earlier: Annotated[Path | None, Parameter(name="--from")] = None,
     budget: Annotated[float | None, Parameter(converter=_as_seconds)] = None,
+    workers: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
     resume: bool = False,
     float16: bool = False,
     overwrite: bool = False,
@@ -63,6 +68,8 @@ def fit(
             name begin at its vectors, and nothing is tried twice.
         budget: time to be done in, such as 30s or 5m, counted from the start of the command; where
             it is too short for all of a fit, one training ends with it. Keeps no checkpoint.
+        workers: processes of this machine that share the work, each with the vectors of its part of
+            the nodes; on several machines, start the command with torchrun instead.
         resume: continue a fit that was interrupted; same settings, same output.
         float16: store half-precision numbers, half as large.
         overwrite: replace the result if it exists.
@@ -77,15 +84,23 @@ def fit(
     if budget is not None and (resume or earlier is not None):
         flag = "--resume" if resume else "--from"
         raise ValueError(f"--budget belongs to fits from the start; leave it or {flag} out")
+    many = workers is not None or is_worker()
+    if many and (budget is not None or earlier is not None):
+        flag = "--from" if budget is None else "--budget"
+        raise ValueError(f"{flag} belongs to fits of one process; leave it or --workers out")
     # Not memory-mapped: the result to go on from may be the one to replace.
     start = None if earlier is None else EdgeEmbeddings.load(earlier, mmap=False)
     chosen = load_method(preset, config, method)
     checkpoint = out.resolve().with_name(out.resolve().name + ".checkpoint")
-    require_writable(checkpoint, overwrite=checkpoint.is_file())
-    if resume and not checkpoint.is_file():
-        raise FileNotFoundError(f"{checkpoint}: no checkpoint to resume; fit without --resume")
-    if checkpoint.exists() and not resume:
-        note(f"{checkpoint} of an earlier fit is replaced; --resume would have continued it")
+    _check_checkpoint(checkpoint, resume=resume, many=many)
+    if many:
+        asked = ShardedFit(
+            *(graph, files, chosen, out, checkpoint, resume, float16, overwrite, quiet)
+        )
+        if not is_worker():
+            raise SystemExit(start_workers(workers or 1))
+        fit_as_worker(asked)
+        return
     learned_from = read_graph(graph, files)
     out.resolve().parent.mkdir(parents=True, exist_ok=True)
     with sole_writer(out):
@@ -103,17 +118,22 @@ def fit(
                 if budget is not None:
                     message = f"stopped after step {stop.step}; with --budget nothing is kept of it"
                     raise SystemExit(fail(message, code=130)) from None
-                command = " ".join(map(shlex.quote, ["arcvec", *sys.argv[1:]]))
-                again = command if resume else f"{command} --resume"
-                message = f"stopped after step {stop.step}; continue with:\n  {again}"
-                raise SystemExit(fail(message, code=130)) from None
+                raise SystemExit(stopped(stop.step, resume=resume)) from None
         embeddings.save(out, float16=float16, overwrite=overwrite)
         checkpoint.unlink(missing_ok=True)
-    plain_print(f"{out}: {_describe_result(embeddings)}")
+    plain_print(f"{out}: {describe_result(embeddings)}")
 
 
-def _describe_result(embeddings: EdgeEmbeddings) -> str:
-    auc = embeddings.settings.get("validation_auc")
-    measured = "" if auc is None else f", validation AUC {auc:.4f}"
-    nodes, steps = len(embeddings.nodes), embeddings.settings["steps_done"]
-    return f"{nodes:,} nodes, dim {embeddings.dim}, {steps:,} steps{measured}"
+def _check_checkpoint(checkpoint: Path, *, resume: bool, many: bool) -> None:
+    """Say now what is wrong with a checkpoint, and that one will be replaced."""
+    if checkpoint.is_file() if many else checkpoint.is_dir():
+        whose = "one process" if many else "several workers"
+        raise FileExistsError(
+            f"{checkpoint} is of a fit of {whose}: continue it as it was begun, or delete it"
+        )
+    there = checkpoint.exists()
+    require_writable(checkpoint, overwrite=there)
+    if resume and not there:
+        raise FileNotFoundError(f"{checkpoint}: no checkpoint to resume; fit without --resume")
+    if there and not resume and not is_worker():
+        note(f"{checkpoint} of an earlier fit is replaced; --resume would have continued it")

@@ -77,3 +77,24 @@ def scaled_entries(indptr, indices, weights, rows, columns):
             weight = weights[entry] if weights.size == indices.size else weights[0]
             scaled[entry] = rows[row] * weight * columns[indices[entry]]
     return scaled
+
+
+@njit(cache=True, parallel=True)
+def adjacency_product(indptr, indices, weights, rows, columns, vectors):
+    """Return the matrix of `scaled_entries` times some vectors, without making it: (n, k) float32.
+
+    Args:
+        weights: one an entry, or a single one for all.
+        rows, columns: (n,) float64, by which the adjacency is multiplied.
+        vectors: (n, k) float32.
+    """
+    product = np.zeros(vectors.shape, dtype=np.float32)
+    for row in prange(indptr.size - 1):
+        total = product[row]
+        for entry in range(indptr[row], indptr[row + 1]):
+            weight = weights[entry] if weights.size == indices.size else weights[0]
+            factor = np.float32(rows[row] * weight * columns[indices[entry]])
+            other = vectors[indices[entry]]
+            for k in range(total.size):
+                total[k] += factor * other[k]
+    return product

@@ -18,19 +18,21 @@ def _contains(values, count, x):
 
 
 @njit(cache=True, parallel=True)
-def fixed_negatives(indptr, indices, set_size, seed, distinct):
-    """Draw for every node non-neighbours, itself left out, uniformly.
+def fixed_negatives_of(indptr, indices, nodes, set_size, seed, distinct):
+    """Draw for each of some nodes non-neighbours, itself left out, uniformly.
 
     Args:
+        nodes: (k,) ids; what one gets does not depend on the others.
         distinct: draw none twice; a node with fewer than `set_size` has them all, then -1.
 
     Returns:
-        (n, set_size) int32; all -1 for a node without non-neighbours.
+        (k, set_size) int32; all -1 for a node without non-neighbours.
     """
     num_nodes = indptr.size - 1
-    negatives = np.full((num_nodes, set_size), -1, dtype=np.int32)
-    for node in prange(num_nodes):
-        row = negatives[node]
+    negatives = np.full((nodes.size, set_size), -1, dtype=np.int32)
+    for i in prange(nodes.size):
+        node = nodes[i]
+        row = negatives[i]
         degree = indptr[node + 1] - indptr[node]
         has_loop = find_edge(indptr, indices, node, node) >= 0
         candidates = num_nodes - degree - (0 if has_loop else 1)
@@ -54,6 +56,12 @@ def fixed_negatives(indptr, indices, set_size, seed, distinct):
             for k in range(set_size):
                 row[k] = everyone[draw_below(seed, node, num_nodes + k, candidates)]
     return negatives
+
+
+@njit(cache=True)
+def fixed_negatives(indptr, indices, set_size, seed, distinct):
+    """Draw for every node what `fixed_negatives_of` draws: (n, set_size) int32."""
+    return fixed_negatives_of(indptr, indices, np.arange(indptr.size - 1), set_size, seed, distinct)
 
 
 @njit(cache=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from arcvec.training.settings import TrainSettings
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from arcvec.training.course import Plan
     from arcvec.training.loop import Hooks
     from arcvec.training.state import Trained
 
@@ -50,7 +52,7 @@ class TrainedMethod(Method):
     model: ModelSettings = ModelSettings()
     training: TrainSettings = TrainSettings()
 
-    def _train(
+    def train_members(
         self,
         name: str,
         graph: Graph,
@@ -60,8 +62,13 @@ class TrainedMethod(Method):
         member_dim: int | None = None,
         projections: int = 1,
         start: EdgeEmbeddings | None = None,
+        make_plan: Callable[..., Plan] | None = None,
     ) -> tuple[list[Trained], dict[str, Any]]:
-        """Return what each member learned, and what the result remembers of it."""
+        """Return what each member learned, and what the result remembers of it.
+
+        Args:
+            make_plan: in the place of `TrainingPlan`, with the same arguments.
+        """
         # torch and numba take a second to import: only a fit needs them.
         from arcvec.methods.training_plan import TrainingPlan
         from arcvec.training.course import Course
@@ -78,7 +85,7 @@ class TrainedMethod(Method):
             begin = warm.vectors(), start.weights
             training, walks = warm.training(training), warm.walks(walks)
             identity["from"] = warm.describe()
-        plan = TrainingPlan(
+        plan = (make_plan or TrainingPlan)(
             graph,
             walks,
             self.negatives,
@@ -177,7 +184,7 @@ class EdgeProjection(TrainedMethod):
         if start is not None:
             # A result is one product, in which the members can no longer be told apart.
             members, member_dim = 1, self.dim
-        trained, provenance = self._train(
+        trained, provenance = self.train_members(
             "edge-projection", graph, hooks, members=members, member_dim=member_dim, start=start
         )
         sources = [_array(part.sides.source) for part in trained]
@@ -223,7 +230,7 @@ class MixedProjections(TrainedMethod):
 
     def fit(self, graph: Graph, hooks: Hooks | None = None) -> ProjectionMixture:
         """Return the vectors of all nodes under every projection, and how to mix them."""
-        trained, provenance = self._train(
+        trained, provenance = self.train_members(
             "mixed-projections", graph, hooks, projections=self.projections
         )
         sides = trained[0].sides

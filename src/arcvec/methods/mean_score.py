@@ -32,13 +32,25 @@ def two_sides(
         sources, targets: (num_nodes, b) of each member.
     """
     source, target = np.concatenate(sources, axis=1), np.concatenate(targets, axis=1)
-    source_root, source_inverse = root_of_products(source)
-    target_root, target_inverse = root_of_products(target)
+    turns = turns_of_two(products(source), products(target), len(sources), columns)
+    return turned(source, turns[0]), turned(target, turns[1])
+
+
+def turns_of_two(
+    source_products: Matrix, target_products: Matrix, members: int, columns: int
+) -> tuple[Matrix, Matrix]:
+    """Return what to multiply source and target vectors of all members with, side by side.
+
+    Args:
+        source_products, target_products: of their columns with each other.
+    """
+    source_root, source_inverse = root(source_products)
+    target_root, target_inverse = root(target_products)
     left, sizes, right = np.linalg.svd(source_root @ target_root)
-    spread = np.sqrt(sizes[:columns] / len(sources))
+    spread = np.sqrt(sizes[:columns] / members)
     return (
-        _turned(source, source_inverse @ left[:, :columns] * spread),
-        _turned(target, target_inverse @ right[:columns].T * spread),
+        source_inverse @ left[:, :columns] * spread,
+        target_inverse @ right[:columns].T * spread,
     )
 
 
@@ -51,27 +63,41 @@ def one_side(
         vectors: (num_nodes, b) of each member; weights: (b,) of its columns, of any sign.
     """
     together = np.concatenate(vectors, axis=1)
-    root, inverse = root_of_products(together)
-    sizes, directions = np.linalg.eigh(root * np.concatenate(weights) @ root)
+    turn, signs = turn_of_one(products(together), weights, columns)
+    return turned(together, turn), signs
+
+
+def turn_of_one(
+    column_products: Matrix, weights: Sequence[Vectors], columns: int
+) -> tuple[Matrix, Vectors]:
+    """Return what to multiply the vectors of all members with, side by side, and the signs."""
+    side, inverse = root(column_products)
+    sizes, directions = np.linalg.eigh(side * np.concatenate(weights) @ side)
     largest = np.argsort(-np.abs(sizes), kind="stable")[:columns]
-    spread = np.sqrt(np.abs(sizes[largest]) / len(vectors))
+    spread = np.sqrt(np.abs(sizes[largest]) / len(weights))
     signs = np.where(sizes[largest] < 0, -1, 1).astype(np.float32)
-    return _turned(together, inverse @ directions[:, largest] * spread), signs
+    return inverse @ directions[:, largest] * spread, signs
 
 
-def root_of_products(vectors: Vectors) -> tuple[Matrix, Matrix]:
-    """Return the square root of the columns' inner products, and its (pseudo-)inverse."""
+def products(vectors: Vectors) -> Matrix:
+    """Return the inner products of the columns with each other."""
     width = vectors.shape[1]
-    products = np.zeros((width, width))
+    sums = np.zeros((width, width))
     for first in range(0, len(vectors), _ROWS_AT_ONCE):
         rows = vectors[first : first + _ROWS_AT_ONCE].astype(np.float64)
-        products += rows.T @ rows
-    squares, directions = np.linalg.eigh(products)
+        sums += rows.T @ rows
+    return sums
+
+
+def root(column_products: Matrix) -> tuple[Matrix, Matrix]:
+    """Return the square root of the columns' inner products, and its (pseudo-)inverse."""
+    squares, directions = np.linalg.eigh(column_products)
     lengths = np.sqrt(np.maximum(squares, 0))
     real = lengths > _SMALLEST * lengths.max(initial=0)
     inverse = np.divide(1, lengths, out=np.zeros_like(lengths), where=real)
     return directions * lengths @ directions.T, directions * inverse @ directions.T
 
 
-def _turned(vectors: Vectors, matrix: Matrix) -> Vectors:
+def turned(vectors: Vectors, matrix: Matrix) -> Vectors:
+    """Return the vectors times a matrix."""
     return vectors @ matrix.astype(np.float32)

@@ -13,7 +13,7 @@ from arcvec.methods.subspace import leading_subspace
 # Up to this size, or four times the vectors asked for, a dense solver is as quick, and exact.
 _DENSE_NODES = 256
 # Enough where vectors are only a start.
-_ITERATIONS = 4
+ITERATIONS = 4
 _ROWS_AT_ONCE = 1 << 16
 
 
@@ -151,7 +151,7 @@ def spectral_rows(graph: Graph, columns: int, seed: int) -> NDArray[np.float32]:
         some[:] = rng.normal(scale=spread, size=some.shape)
     if count < 1:
         return rows
-    left, values, right = leading_subspace(matrix, count, _ITERATIONS, rng)
+    left, values, right = leading_subspace(matrix, count, ITERATIONS, rng)
     for side, vectors in enumerate((left, right)[:sides]):
         np.multiply(vectors, values, out=rows[:, side * count : (side + 1) * count])
     for first in range(0, graph.num_nodes, _ROWS_AT_ONCE):

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arcvec.methods.mean_score import root_of_products
+from arcvec.methods.mean_score import products, root
 
 _ROWS_AT_ONCE = 1 << 16
 # Vectors beside those asked for: the last ones of a block are the least exact.
-_MORE = 10
+MORE = 10
 
 
 def leading_subspace(
@@ -29,7 +29,7 @@ def leading_subspace(
     Returns:
         (n, count), (count,) and (n, count); vectors are 0 where singular values are.
     """
-    left = generator.standard_normal((matrix.shape[1], count + _MORE), dtype=np.float32)
+    left = generator.standard_normal((matrix.shape[1], count + MORE), dtype=np.float32)
     left = matrix @ left
     for _ in range(iterations):
         _make_orthonormal(left)
@@ -39,8 +39,7 @@ def leading_subspace(
     _make_orthonormal(left)
     right = matrix.T @ left
     # Of right = V S W^T, W turns both blocks to the singular vectors, in the order of S.
-    root, _ = root_of_products(right)
-    values, turn = np.linalg.eigh(root)
+    values, turn = np.linalg.eigh(root(products(right))[0])
     values, turn = values[: -count - 1 : -1], turn[:, : -count - 1 : -1]
     inverse = np.divide(1, values, out=np.zeros_like(values), where=values > 1e-6 * values[0])
     left, right = _turn(left, turn), _turn(right, turn * inverse)
@@ -49,7 +48,7 @@ def leading_subspace(
 
 def _make_orthonormal(vectors: NDArray[np.float32]) -> None:
     """Turn columns in place into orthonormal ones that span the same; to 0 what is no direction."""
-    _turn(vectors, root_of_products(vectors)[1])
+    _turn(vectors, root(products(vectors))[1])
 
 
 def _turn(vectors: NDArray[np.float32], matrix: NDArray[np.float64]) -> NDArray[np.float32]:

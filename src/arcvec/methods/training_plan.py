@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -16,11 +16,14 @@ from arcvec.model.edge_model import EdgeModel, NodeTable
 from arcvec.model.objective import Objective
 from arcvec.model.pass_through import hand_through, widened
 from arcvec.model.settings import ModelSettings
+from arcvec.model.sides import Sides
 from arcvec.sampling.batches import BatchStream
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.storage import ArrayOnDisk
+from arcvec.training.discount import discounted
 from arcvec.training.settings import TrainSettings
 from arcvec.training.state import TrainingState
+from arcvec.training.validation import Validation, choose_validation
 
 _FEWEST_PAIRS = 1024
 # Above so many nodes all members begin at the same vectors, which take minutes by then. Others that
@@ -30,9 +33,14 @@ Vectors: TypeAlias = NDArray[np.float32]
 
 
 class SpectralStart:
-    """The newest `spectral_rows`: the trials of a member all begin at the same."""
+    """The newest `spectral_rows`: the trials of a member all begin at the same.
 
-    def __init__(self) -> None:
+    Args:
+        make: gives rows of a graph, columns and a seed; by default `spectral_rows`.
+    """
+
+    def __init__(self, make: Callable[[Graph, int, int], Vectors] | None = None) -> None:
+        self._make = make
         self._made_of: tuple[Graph, int, int] | None = None
         self._rows: ArrayOnDisk | None = None
 
@@ -44,7 +52,7 @@ class SpectralStart:
         made_of = (graph, columns, 0 if graph.num_nodes > _START_OF_ITS_OWN else seed)
         if self._rows is not None and made_of == self._made_of:
             return self._rows.read()
-        rows = spectral_rows(graph, columns, seed)
+        rows = (self._make or spectral_rows)(graph, columns, seed)
         self._made_of, self._rows = made_of, ArrayOnDisk(rows)
         return rows
 
@@ -78,6 +86,10 @@ class TrainingPlan:
         """Windows of the walks to choose from."""
         return self.walks.window
 
+    def hold_out(self, seed: int) -> tuple[Graph, Validation | None]:
+        """Return the graph to train on while the AUC is watched, and what it is watched on."""
+        return choose_validation(self.graph, self.training, seed)
+
     def state(self, seen: Graph, seed: int) -> TrainingState:
         """Return the state before the first step, of the first window."""
         device = choose_device(self.training.device)
@@ -99,26 +111,43 @@ class TrainingPlan:
             rows = torch.cat([rows, handed], dim=1)[:, -EdgeModel.table_dim(chosen, self.dim) :]
         weights = None
         if self.model.statistics == "pairs":
-            weights = torch.from_numpy(_pairs_per_node(self.graph)).to(device, torch.float32)
+            weights = torch.from_numpy(self.pairs_per_node()).to(device, torch.float32)
         table = NodeTable(rows.contiguous().to(device), weights)
         return TrainingState(
             model.to(device), table, self.training, self.identity, self.walks.window[0]
         )
 
+    def pairs_per_node(self) -> NDArray[np.float64]:
+        """Return how often a node occurs among all edges and as many random pairs."""
+        graph = self.graph
+        degrees: NDArray[np.float64] = (graph.out_degrees + graph.in_degrees).astype(np.float64)
+        return degrees + float(degrees.mean())
+
     def stream(self, seen: Graph, seed: int, window: int) -> BatchStream:
         """Return the batches of a graph."""
         walks = self.walks.model_copy(update={"window": (window,)})
+        pairs = self.batch_pairs
+        return BatchStream(seen, walks, self.negatives, batch_pairs=pairs, seed=seed)
+
+    @property
+    def batch_pairs(self) -> int:
+        """Pairs of a step."""
         # Small graphs learn no more from more pairs: 8,192 a step do as well as 65,536 on a
         # thousand nodes with two to four thousand edges, in half the time.
-        pairs = min(self.training.batch_pairs, max(_FEWEST_PAIRS, 8 * self.graph.num_edges))
-        return BatchStream(seen, walks, self.negatives, batch_pairs=pairs, seed=seed)
+        return min(self.training.batch_pairs, max(_FEWEST_PAIRS, 8 * self.graph.num_edges))
 
     def objective(self, seen: Graph) -> Objective:
         """Return what to minimise on a graph."""
+        return Objective(self.negatives, self.reversed_label(seen))
+
+    def reversed_label(self, seen: Graph) -> float:
+        """Return how far a reversed one-way edge counts as an edge."""
         label = self.negatives.reversed_label
-        if label is None:
-            label = chance_of_return(seen.reciprocity)
-        return Objective(self.negatives, label)
+        return chance_of_return(seen.reciprocity) if label is None else label
+
+    def discounted(self, sides: Sides, discount: float) -> Sides:
+        """Return sides with a discount of low degrees in their scores."""
+        return discounted(sides, self.graph, discount)
 
 
 def chance_of_return(reciprocity: float) -> float:
@@ -152,9 +181,3 @@ def describe_torch() -> str:
     device = choose_device("auto")
     name = torch.cuda.get_device_name() if device == "cuda" else device
     return f"{torch.get_num_threads()} threads, device {name}"
-
-
-def _pairs_per_node(graph: Graph) -> NDArray[np.float64]:
-    """Return how often a node occurs among all edges and as many random pairs."""
-    degrees: NDArray[np.float64] = (graph.out_degrees + graph.in_degrees).astype(np.float64)
-    return degrees + float(degrees.mean())

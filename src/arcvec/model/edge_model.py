@@ -171,13 +171,21 @@ class EdgeModel(nn.Module):
             x = layer(x)
             if i == until_norm:
                 return x
-            mean, variance = statistics[i] if statistics is not None else (None, None)
-            x = F.batch_norm(
-                x, mean, variance, norm.weight, norm.bias, training=mean is None, eps=norm.eps
-            )
+            if statistics is None:
+                x = self.normalise(x, norm)
+            else:
+                x = F.batch_norm(x, *statistics[i], norm.weight, norm.bias, eps=norm.eps)
             if i + 1 < len(self.layers) or self.settings.output_relu:
                 x = F.relu(x)
         return x
+
+    def normalise(self, x: Tensor, norm: nn.BatchNorm1d) -> Tensor:
+        """Return what a BatchNorm layer makes of its input, by the statistics of the batch."""
+        return F.batch_norm(x, None, None, norm.weight, norm.bias, training=True, eps=norm.eps)
+
+    def over_all_nodes(self, sums: Tensor) -> Tensor:
+        """Return sums over all nodes, given those over the nodes of one table."""
+        return sums
 
     @torch.no_grad()
     def embed(self, table: NodeTable) -> Sides:
@@ -197,8 +205,12 @@ class EdgeModel(nn.Module):
             target=torch.cat([part.target for part in parts]),
             scale=None if whole.scale is None else whole.scale.detach().clone(),
             mixture=None if whole.mixture is None else whole.mixture.detach().clone(),
-            spread=torch.cat(norms).std(correction=0),
+            spread=self.spread(torch.cat(norms)),
         )
+
+    def spread(self, norms: Tensor) -> Tensor:
+        """Return the standard deviation over all nodes, given numbers of those of one table."""
+        return norms.std(correction=0)
 
     def _population_statistics(
         self, table: NodeTable, known: Statistics, norm: int
@@ -208,7 +220,8 @@ class EdgeModel(nn.Module):
             x = self.manifold(rows, known, until_norm=norm).double()
             total = total + weights.double() @ x
             squares = squares + weights.double() @ x.square()
-        weight = table.weights.double().sum()
+        weight = self.over_all_nodes(table.weights.double().sum())
+        total, squares = self.over_all_nodes(total), self.over_all_nodes(squares)
         mean = total / weight
         variance = (squares / weight - mean.square()).clamp_min(0)
         return mean.float(), variance.float()

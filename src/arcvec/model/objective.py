@@ -36,6 +36,15 @@ class Objective:
         Args:
             output_l2: weight of the squared norms of the vectors.
         """
+        loss = self.likelihood(sides, batch)
+        if output_l2:
+            vectors = sides.scaled_source, sides.target
+            loss = loss + output_l2 * output_penalty(*vectors, batch.counts.nodes)
+        return loss
+
+    def likelihood(self, sides: Sides, batch: Batch) -> Tensor:
+        """Return the loss of a batch but for the penalty on the vectors."""
+        counts = batch.counts
 
         def at(positions: NDArray[np.int64]) -> Tensor:
             return torch.from_numpy(positions).to(sides.source.device)
@@ -45,56 +54,66 @@ class Objective:
             places = at(batch.negatives)  # (B, K)
             sources = at(batch.sources).repeat_interleave(places.shape[1])
             negative = sides.pair_scores(sources, places.clamp_min(0).ravel())
-            loss = sampled_likelihood_loss(positive, negative.view_as(places), places >= 0)
+            loss = sampled_likelihood_loss(
+                positive, negative.view_as(places), places >= 0, counts.pairs
+            )
         else:
             assert batch.block is not None
-            loss = soft_label_loss(positive, 1.0)
-            loss = loss + self.negatives.weight * self._block_loss(sides, batch.block)
+            loss = soft_label_loss(positive, 1.0, counts.pairs)
+            block = self._block_loss(sides, batch.block, counts.cells)
+            loss = loss + self.negatives.weight * block
         if batch.reversed_sources.size:
             turned = sides.pair_scores(at(batch.reversed_sources), at(batch.reversed_targets))
-            turned_loss = soft_label_loss(turned, self.reversed_label)
+            turned_loss = soft_label_loss(turned, self.reversed_label, counts.reversed_edges)
             loss = loss + self.negatives.reversed_weight * turned_loss
-        if output_l2:
-            loss = loss + output_l2 * output_penalty(sides.scaled_source, sides.target)
         return loss
 
     @staticmethod
-    def _block_loss(sides: Sides, block: Block) -> Tensor:
+    def _block_loss(sides: Sides, block: Block, count: int) -> Tensor:
         parts = (block.sources, block.targets, block.skipped_rows, block.skipped_columns)
         device = sides.source.device
         sources, targets, rows, columns = (torch.from_numpy(part).to(device) for part in parts)
         source = sides.scaled_source.index_select(0, sources)
         target = sides.target.index_select(0, targets)
         if sides.mixture is None:
-            return block_loss(source, target, rows, columns)
-        return mixture_block_loss(
-            sides.by_projection(source), sides.by_projection(target), sides.mixture, rows, columns
-        )
+            return block_loss(source, target, rows, columns, count)
+        parts_of = (sides.by_projection(source), sides.by_projection(target), sides.mixture)
+        return mixture_block_loss(*parts_of, rows, columns, count)
 
 
-def sampled_likelihood_loss(positive: Tensor, negative: Tensor, exists: Tensor) -> Tensor:
+def sampled_likelihood_loss(
+    positive: Tensor, negative: Tensor, exists: Tensor, count: int | None = None
+) -> Tensor:
     """Return the negated objective of the paper's Eq. 12, averaged over the batch.
 
     Args:
         positive: (B,) scores g(u, v) of pairs seen in walks.
         negative: (B, K) scores g(u, v-) of non-edges of the same sources.
         exists: (B, K) bool, false where a source has fewer than K negatives.
+        count: pairs that the mean is over, where these are some of them.
     """
     # log(1 - sigmoid(x)) = logsigmoid(-x), which stays finite for large scores.
     negatives = torch.where(exists, F.logsigmoid(-negative), 0.0).sum(dim=1)
-    return -(F.logsigmoid(positive) + negatives).mean()
+    return -(F.logsigmoid(positive) + negatives).sum() / (count or positive.numel())
 
 
 def block_loss(
-    source: Tensor, target: Tensor, skipped_rows: Tensor, skipped_columns: Tensor
+    source: Tensor,
+    target: Tensor,
+    skipped_rows: Tensor,
+    skipped_columns: Tensor,
+    count: int | None = None,
 ) -> Tensor:
     """Return the mean of -log(1 - sigmoid(g)) over a block of pairs, skipped cells left out.
 
     Args:
         source: (m, b) source vectors; target: (n, b) target vectors.
         skipped_rows, skipped_columns: (c,) cells that are not negatives.
+        count: cells that the mean is over, where these are some of them.
     """
-    loss: Tensor = _BlockLoss.apply(source, target, skipped_rows, skipped_columns)  # type: ignore[no-untyped-call]
+    cells = len(source) * len(target) - len(skipped_rows)
+    skipped = skipped_rows, skipped_columns
+    loss: Tensor = _BlockLoss.apply(source, target, *skipped, count or max(1, cells))  # type: ignore[no-untyped-call]
     return loss
 
 
@@ -106,7 +125,12 @@ class _BlockLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, source: Tensor, target: Tensor, skipped_rows: Tensor, skipped_columns: Tensor
+        ctx: Any,
+        source: Tensor,
+        target: Tensor,
+        skipped_rows: Tensor,
+        skipped_columns: Tensor,
+        count: int,
     ) -> Tensor:
         num_rows, num_columns = len(source), len(target)
         target_columns = target.T.contiguous()
@@ -130,18 +154,23 @@ class _BlockLoss(torch.autograd.Function):
             # Of few columns, a transposed matrix is multiplied three times as fast.
             torch.mm(probabilities, target_columns.T, out=by_source[first : first + len(rows)])
             by_target.addmm_(rows.T, probabilities)
-        count = max(1, num_rows * num_columns - skipped_rows.numel())
         ctx.save_for_backward(by_source / count, by_target.T / count)
-        return total / max(1, counted)
+        share = (num_rows * num_columns - skipped_rows.numel()) / count
+        return total / max(1, counted) * share
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         by_source, by_target = ctx.saved_tensors
-        return gradient * by_source, gradient * by_target, None, None
+        return gradient * by_source, gradient * by_target, None, None, None
 
 
 def mixture_block_loss(
-    source: Tensor, target: Tensor, mixture: Tensor, skipped_rows: Tensor, skipped_columns: Tensor
+    source: Tensor,
+    target: Tensor,
+    mixture: Tensor,
+    skipped_rows: Tensor,
+    skipped_columns: Tensor,
+    count: int | None = None,
 ) -> Tensor:
     """Return what `block_loss` does for the scores of Eq. 5, left to autograd.
 
@@ -152,16 +181,27 @@ def mixture_block_loss(
     scores = torch.einsum("hmn,h->mn", F.relu(source @ target.transpose(1, 2)), mixture)
     counts = torch.ones_like(scores)
     counts[skipped_rows, skipped_columns] = 0.0
-    return (F.softplus(scores) * counts).sum() / counts.sum().clamp_min(1)
+    return (F.softplus(scores) * counts).sum() / (count or counts.sum().clamp_min(1))
 
 
-def soft_label_loss(scores: Tensor, label: float) -> Tensor:
-    """Return the mean cross-entropy of scores against one label in [0, 1]; 0 of no scores."""
+def soft_label_loss(scores: Tensor, label: float, count: int | None = None) -> Tensor:
+    """Return the mean cross-entropy of scores against one label in [0, 1]; 0 of no scores.
+
+    Args:
+        count: scores that the mean is over, where these are some of them.
+    """
     if scores.numel() == 0:
         return scores.sum()
-    return (label * F.softplus(-scores) + (1 - label) * F.softplus(scores)).mean()
+    losses = label * F.softplus(-scores) + (1 - label) * F.softplus(scores)
+    return losses.sum() / (count or scores.numel())
 
 
-def output_penalty(source: Tensor, target: Tensor) -> Tensor:
-    """Return the mean squared norm of the vectors, both sides added."""
-    return source.square().sum(dim=1).mean() + target.square().sum(dim=1).mean()
+def output_penalty(source: Tensor, target: Tensor, count: int | None = None) -> Tensor:
+    """Return the mean squared norm of the vectors, both sides added.
+
+    Args:
+        count: nodes that the mean is over, where these are some of them.
+    """
+    squares = (side.square().sum(dim=1).sum() for side in (source, target))
+    by_source, by_target = (square / (count or len(source)) for square in squares)
+    return by_source + by_target

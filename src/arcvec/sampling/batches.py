@@ -24,7 +24,7 @@ from arcvec.sampling.settings import NegativeSettings, WalkSettings
 Positions = NDArray[np.int64]
 
 # To look up whether an edge goes both ways takes longer than the walks' pairs themselves.
-_PAIRS_PER_REVERSED = 4
+PAIRS_PER_REVERSED = 4
 
 
 class Place(NamedTuple):
@@ -48,6 +48,19 @@ class Block:
     skipped_columns: NDArray[np.int64]
 
 
+class Counts(NamedTuple):
+    """How much there is of what losses are means over, in a whole batch.
+
+    Attributes:
+        cells: of the block, without the skipped ones.
+    """
+
+    pairs: int
+    cells: int
+    reversed_edges: int
+    nodes: int
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
     """One step's work. All but `nodes` are positions in `nodes`.
@@ -69,6 +82,15 @@ class Batch:
     reversed_sources: Positions
     reversed_targets: Positions
     next: Place
+
+    @property
+    def counts(self) -> Counts:
+        """How much of everything there is."""
+        cells = 0
+        if self.block is not None:
+            whole = self.block.sources.size * self.block.targets.size
+            cells = whole - self.block.skipped_rows.size
+        return Counts(self.sources.size, cells, self.reversed_sources.size, self.nodes.size)
 
     @property
     def anchors(self) -> Positions:
@@ -135,11 +157,10 @@ class BatchStream:
             none = np.empty(0, dtype=np.int64)
             return Batch(nodes, sources_at, targets_at, negatives, None, none, none, following)
         generator = np.random.default_rng(seed)
-        block_sources = self._sample_nodes(generator, self.settings.block_sources)
-        block_targets = self._sample_nodes(generator, self.settings.block_targets)
+        block_sources, block_targets = self._block_nodes(generator)
         tails, heads = nobody, nobody
         if self.graph.directed and self.settings.reversed_weight > 0:
-            tails, heads = self._reversed_edges(generator, -(-sources.size // _PAIRS_PER_REVERSED))
+            tails, heads = self._reversed_edges(generator, -(-sources.size // PAIRS_PER_REVERSED))
         skipped = edges_in_block(
             self.graph.indptr, self.graph.indices, block_sources, block_targets, self._scratch
         )
@@ -169,6 +190,13 @@ class BatchStream:
     def _everyone(self) -> NDArray[np.int32]:
         return np.arange(self.graph.num_nodes, dtype=np.int32)
 
+    def _block_nodes(
+        self, generator: np.random.Generator
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the sources and the targets of a block."""
+        sources = self._sample_nodes(generator, self.settings.block_sources)
+        return sources, self._sample_nodes(generator, self.settings.block_targets)
+
     def _sample_nodes(self, generator: np.random.Generator, count: int) -> NDArray[np.int32]:
         """Return distinct nodes: all where there are no more than `count`, else about `count`."""
         num_nodes = self.graph.num_nodes
@@ -184,8 +212,13 @@ class BatchStream:
         self, generator: np.random.Generator, count: int
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return random edges turned round, without those whose reverse is an edge."""
+        return self._turned_round(generator.integers(self.graph.indices.size, size=count))
+
+    def _turned_round(
+        self, entries: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return edges, by where they stand in the graph, turned round if they go one way."""
         graph = self.graph
-        entries = generator.integers(graph.indices.size, size=count)
         # Not `row_of_entry`: that is as large as the graph.
         tails = sources_of_entries(graph.indptr, entries)
         heads = graph.indices[entries]

@@ -57,18 +57,23 @@ class WalkPairs:
 
     def round(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the shuffled pairs (sources, targets) of one round."""
-        walks = self.walks(number * self.walks_per_round, self.walks_per_round)
-        # Eq. 9: in a directed graph only what comes after a node in the walk is its context.
-        # Alternating walks read the same in both directions.
-        window = self.window
-        left = 0 if self.graph.directed and not self.alternating else window
-        sources, targets = window_pairs(
-            walks, left, window, self.alternating, self.settings.self_pairs
-        )
+        sources, targets = self.pairs(number * self.walks_per_round, self.walks_per_round)
         order = np.random.default_rng(derive_seed(self.seed, "shuffle", number)).permutation(
             sources.size
         )
         return sources[order], targets[order]
+
+    def pairs(self, first: int, count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the pairs (sources, targets) of walks number first, first + 1, ..."""
+        walks = self.walks(first, count)
+        # Eq. 9: in a directed graph only what comes after a node in the walk is its context.
+        # Alternating walks read the same in both directions.
+        window = self.window
+        left = 0 if self.graph.directed and not self.alternating else window
+        pairs: tuple[NDArray[np.int32], NDArray[np.int32]] = window_pairs(
+            walks, left, window, self.alternating, self.settings.self_pairs
+        )
+        return pairs
 
     def walks(self, first: int, count: int) -> NDArray[np.int32]:
         """Return walks number first, first + 1, ...: (count, walk_length), -1 after an end."""

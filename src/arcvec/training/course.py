@@ -10,12 +10,13 @@ import torch
 
 from arcvec.graph.graph import Graph
 from arcvec.model.objective import Objective
+from arcvec.model.sides import Sides
 from arcvec.sampling.batches import BatchStream
-from arcvec.training.discount import discounted, fitting_discount
+from arcvec.training.discount import fitting_discount
 from arcvec.training.loop import Hooks, Progress, train
 from arcvec.training.settings import TrainSettings
 from arcvec.training.state import Trained, TrainingState
-from arcvec.training.validation import Validation, choose_validation
+from arcvec.training.validation import Validation
 
 
 class Plan(Protocol):
@@ -25,6 +26,9 @@ class Plan(Protocol):
     def windows(self) -> Sequence[int]:
         """Windows of the walks to choose from."""
 
+    def hold_out(self, seed: int) -> tuple[Graph, Validation | None]:
+        """Return the graph to train on while the AUC is watched, and what it is watched on."""
+
     def state(self, seen: Graph, seed: int) -> TrainingState:
         """Return the state before the first step, of the first window."""
 
@@ -33,6 +37,9 @@ class Plan(Protocol):
 
     def objective(self, seen: Graph) -> Objective:
         """Return what to minimise on a graph."""
+
+    def discounted(self, sides: Sides, discount: float) -> Sides:
+        """Return sides with a discount of low degrees in their scores."""
 
 
 class Course:
@@ -60,7 +67,7 @@ class Course:
         self.settings = settings
         self.seeds = seeds
         self.hooks = hooks or Hooks()
-        self.seen, self.validation = choose_validation(graph, settings, seeds[0])
+        self.seen, self.validation = plan.hold_out(seeds[0])
 
     def run(self) -> list[Trained]:
         """Return what was learned, member by member."""
@@ -133,7 +140,7 @@ class Course:
         return [
             replace(
                 member,
-                sides=discounted(member.sides, self.graph, discount),
+                sides=self.plan.discounted(member.sides, discount),
                 discount=discount,
             )
             for member in members

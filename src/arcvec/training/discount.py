@@ -20,14 +20,18 @@ from arcvec.model.sides import Sides
 from arcvec.training.validation import Validation
 
 
-def discounted(sides: Sides, graph: Graph, discount: float) -> Sides:
+def discounted(
+    sides: Sides, graph: Graph, discount: float, nodes: NDArray[np.int64] | None = None
+) -> Sides:
     """Return sides with two more columns, by which the scores of all pairs fall.
 
     Args:
         sides: of all nodes, without a mixture.
         discount: what the score of a pair loses for an end with one edge; with k edges, a k-th.
+        nodes: whose sides these are, where not all nodes have any.
     """
-    change = torch.from_numpy(-discount * _shares(graph)).to(sides.target)[:, None]
+    shares = _shares(graph) if nodes is None else _shares(graph)[nodes]
+    change = torch.from_numpy(-discount * shares).to(sides.target)[:, None]
     one = torch.ones_like(change)
     if sides.scale is None:
         return replace(

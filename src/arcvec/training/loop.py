@@ -106,7 +106,7 @@ def train(
                     step=state.step,
                     steps=state.end if state.settling else settings.steps,
                     loss=loss.item(),
-                    pairs_per_second=meter.rate(batch.sources.size),
+                    pairs_per_second=meter.rate(batch.counts.pairs),
                     validation_auc=state.last_auc,
                     best_auc=state.best_auc,
                     trial=state.trial,

@@ -95,8 +95,12 @@ class PercentDelta(TensorOptimiser):
         # Values near 0 count as this small one: a ratio to 0 says nothing, and biases, which
         # start there, could never leave.
         sizes = current.abs().clamp_min(_SMALLEST)
-        change = gradient / ((gradient.abs() / sizes).mean() + _EPSILON)
+        change = gradient / (self.mean(gradient.abs() / sizes) + _EPSILON)
         # In a small tensor one value may carry the whole mean, and grow many times over in a step
         # until scores overflow: none moves farther than the mean value is large.
-        largest = sizes.mean() / learning_rate
+        largest = self.mean(sizes) / learning_rate
         return change.clamp_(-largest, largest)
+
+    def mean(self, numbers: Tensor) -> Tensor:
+        """Return the mean over all that a step updates."""
+        return numbers.mean()

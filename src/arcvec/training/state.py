@@ -111,15 +111,13 @@ class TrainingState:
         identity: dict[str, Any],
         window: int,
     ) -> None:
-        rule: type[TensorOptimiser] = Adam if settings.optimiser == "adam" else PercentDelta
         self.model = model
         self.table = table
         self.identity = identity
         self.settings = settings
-        self.table_optimiser = rule(table.values, l2=settings.l2)
+        self.table_optimiser = self.optimiser_of_rows(table.values)
         self.optimisers = {
-            name: rule(parameter.data, l2=settings.l2)
-            for name, parameter in model.named_parameters()
+            name: self.optimiser(parameter.data) for name, parameter in model.named_parameters()
         }
         self.step = 0
         self.place = Place()
@@ -138,6 +136,15 @@ class TrainingState:
         self.watched_until: int | None = None
         self.end = settings.steps - round(settings.steps * settings.settle)
         self._aside: dict[str, ArrayOnDisk] = {}
+
+    def optimiser(self, values: Tensor) -> TensorOptimiser:
+        """Return what updates a shared parameter."""
+        rule = Adam if self.settings.optimiser == "adam" else PercentDelta
+        return rule(values, l2=self.settings.l2)
+
+    def optimiser_of_rows(self, values: Tensor) -> TensorOptimiser:
+        """Return what updates the rows of the node table."""
+        return self.optimiser(values)
 
     @property
     def settling(self) -> bool:
@@ -273,20 +280,20 @@ class TrainingState:
     def restore(self, path: Path) -> None:
         """Continue from a checkpoint of the same settings, seed and graph."""
         tensors, saved = load_checkpoint(path)
+        self._require_same(saved["identity"], path)
+        self._restore(tensors, saved["progress"])
+
+    def _require_same(self, identity: dict[str, Any], path: Path) -> None:
         for name, value in self.identity.items():
-            if saved["identity"].get(name) != value:
+            if identity.get(name) != value:
                 raise ValueError(
                     f"{path}: cannot resume, the checkpoint was made with another {name}; "
                     "use the same, or fit without --resume"
                 )
-        self._restore(tensors, saved["progress"])
 
     def _restore(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
         if progress["kept"] is not None:
-            table = NodeTable(self.table.values.clone(), self.table.weights)
-            self.kept = TrainingState(
-                deepcopy(self.model), table, self.settings, self.identity, self.window
-            )
+            self.kept = self._twin()
             self.kept._restore(_take(tensors, "kept."), progress["kept"])
         best = _take(tensors, "best.")
         self.best = Sides(**best) if best else None
@@ -306,6 +313,11 @@ class TrainingState:
             _member(_take(tensors, f"done{i}."), numbers)
             for i, numbers in enumerate(progress["done"])
         ]
+
+    def _twin(self) -> TrainingState:
+        """Return another state of the same shape, to be restored."""
+        table = NodeTable(self.table.values.clone(), self.table.weights)
+        return TrainingState(deepcopy(self.model), table, self.settings, self.identity, self.window)
 
     def _row_tensors(self) -> dict[str, Tensor]:
         """Return what has numbers for every node: the table, and its optimiser's state."""

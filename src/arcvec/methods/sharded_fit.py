@@ -1,0 +1,134 @@
+"""`EdgeProjection.fit` on many workers, and its result, of which each has the rows of its nodes."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arcvec.embeddings import result_header
+from arcvec.graph.graph import Graph
+from arcvec.graph.names import NodeNames
+from arcvec.methods import mean_score
+from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.methods.sharded_plan import ShardedPlan
+from arcvec.scaleout.files import write_rows
+from arcvec.scaleout.partition import Partition
+from arcvec.scaleout.workers import Workers
+from arcvec.storage import new_folder, write_json
+from arcvec.training.loop import Hooks
+from arcvec.training.state import Trained
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedResult:
+    """What `EdgeEmbeddings` is, cut by nodes.
+
+    Attributes:
+        arrays: the vectors of this worker's nodes, by the name of their file.
+        weights: of one vector for both sides; else None.
+    """
+
+    arrays: dict[str, Vectors]
+    weights: Vectors | None
+    nodes: NodeNames
+    directed: bool
+    settings: dict[str, Any]
+    partition: Partition
+    workers: Workers
+
+    @property
+    def dim(self) -> int:
+        """Numbers stored per node, both sides together."""
+        return sum(array.shape[1] for array in self.arrays.values())
+
+    def save(self, path: Path, *, float16: bool = False, overwrite: bool = False) -> None:
+        """Write one result folder, each worker its part; called by all of them."""
+        dtype = np.float16 if float16 else np.float32
+        with ExitStack() as stack:
+            if self.workers.is_first:
+                made = stack.enter_context(new_folder(path, overwrite=overwrite))
+            folder = Path(self.workers.agree(lambda: str(made)))
+            for name, array in self.arrays.items():
+                write_rows(folder / f"{name}.npy", array, dtype, self.partition, self.workers)
+            if self.workers.is_first:
+                self.nodes.save(folder / "nodes.txt")
+                header = result_header(directed=self.directed, weights=self.weights)
+                write_json(folder / "settings.json", {**header, **self.settings})
+        # Nobody leaves before the folder has its name.
+        self.workers.wait_for_all()
+
+
+def fit_sharded(
+    method: EdgeProjection, graph: Graph, workers: Workers, folder: Path, hooks: Hooks | None
+) -> ShardedResult:
+    """Return this worker's part of what `method.fit` would return; called by all workers.
+
+    Args:
+        graph: the same for all, memory-mapped.
+        folder: for graphs that all workers map; they must all see it.
+    """
+    partition = Partition(graph.num_nodes, workers.count)
+    if not partition.num_rows(workers.count - 1):
+        raise ValueError(
+            f"expected at least one node for each of {workers.count} workers, got "
+            f"{graph.num_nodes} nodes; start fewer workers"
+        )
+    members, member_dim = method.parts(graph)
+    plan = partial(ShardedPlan, workers=workers, folder=folder)
+    trained, provenance = method.train_members(
+        "edge-projection",
+        graph,
+        hooks,
+        members=members,
+        member_dim=member_dim,
+        make_plan=plan,
+    )
+    arrays, weights = _vectors(trained, method.dim, workers)
+    whole = graph.nodes, graph.directed, provenance
+    return ShardedResult(arrays, weights, *whole, partition, workers)
+
+
+def _vectors(
+    trained: list[Trained], dim: int, workers: Workers
+) -> tuple[dict[str, Vectors], Vectors | None]:
+    """Return the vectors of this worker's nodes as they are stored, and the weights of one side."""
+    sources = [member.sides.source.cpu().numpy() for member in trained]
+    targets = [member.sides.target.cpu().numpy() for member in trained]
+    scales = [m.sides.scale.cpu().numpy() for m in trained if m.sides.scale is not None]
+    together = len(trained) > 1 or trained[0].discount != 0
+    if scales and not together:
+        return {"vectors": targets[0] * np.sqrt(np.abs(scales[0]))}, np.sign(scales[0])
+    if not together:
+        return {"source": sources[0], "target": targets[0]}, None
+    target = np.concatenate(targets, axis=1)
+    target_products = workers.sum_array(mean_score.products(target))
+    # The first worker decides: another kind of processor may give vectors another sign.
+    if scales:
+        turn, signs = workers.agree(
+            lambda: _lists(mean_score.turn_of_one(target_products, scales, dim))
+        )
+        return (
+            {"vectors": mean_score.turned(target, np.array(turn))},
+            np.array(signs, dtype=np.float32),
+        )
+    source = np.concatenate(sources, axis=1)
+    source_products = workers.sum_array(mean_score.products(source))
+    products = source_products, target_products
+    turns = workers.agree(
+        lambda: _lists(mean_score.turns_of_two(*products, len(trained), dim // 2))
+    )
+    sides = zip((source, target), turns, strict=True)
+    turned = [mean_score.turned(side, np.array(turn)) for side, turn in sides]
+    return dict(zip(("source", "target"), turned, strict=True)), None
+
+
+def _lists(arrays: tuple[NDArray[Any], ...]) -> list[Any]:
+    return [array.tolist() for array in arrays]

@@ -1,0 +1,159 @@
+"""The workers of a training, and what they tell each other."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import NDArray
+from torch import Tensor
+from torch._C._distributed_c10d import Store
+
+from arcvec.scaleout.rendezvous import open_store
+
+# Longer than any worker is at work on its own: one that died is noticed at once, by its connection.
+_PATIENCE = timedelta(hours=2)
+
+
+@dataclass
+class Traffic:
+    """Bytes that this worker sent to others, by what for; of numbers alone, without headers."""
+
+    bytes_by_purpose: dict[str, float] = field(default_factory=dict)
+
+    def add(self, purpose: str, size: float) -> None:
+        """Count bytes."""
+        self.bytes_by_purpose[purpose] = self.bytes_by_purpose.get(purpose, 0.0) + size
+
+    @property
+    def total(self) -> float:
+        """Bytes for all purposes."""
+        return sum(self.bytes_by_purpose.values())
+
+
+class Workers:
+    """One worker among all: every method is called by all of them, in the same order.
+
+    Attributes:
+        rank: number of this worker, from 0 on.
+        count: of all workers.
+        store: for what workers leave for others to find; None in tests.
+    """
+
+    def __init__(self, store: Store | None = None) -> None:
+        self.store = store
+        self.rank = dist.get_rank()
+        self.count = dist.get_world_size()
+        self.traffic = Traffic()
+
+    @classmethod
+    def join(cls) -> Workers:
+        """Return the workers that torchrun started, as soon as all are there."""
+        # Two ways at once: numbers on GPUs go by nccl, all others by gloo.
+        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+        if torch.cuda.is_available():
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+        rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        store = open_store(rank, count, _PATIENCE)
+        dist.init_process_group(
+            backend, timeout=_PATIENCE, store=store, rank=rank, world_size=count
+        )
+        # As many for the kernels as torchrun, or the user, has left each worker.
+        numba.set_num_threads(min(torch.get_num_threads(), numba.get_num_threads()))
+        return cls(store)
+
+    @staticmethod
+    def leave() -> None:
+        """Close the connections to the others, in order."""
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Workers:
+        return self
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this worker does what one alone must do: print, rename, clean up."""
+        return self.rank == 0
+
+    def sum(self, values: Tensor, purpose: str = "other") -> Tensor:
+        """Return the sum over all workers."""
+        total = values.detach().clone()
+        if self.count > 1:
+            dist.all_reduce(total)
+            self.traffic.add(purpose, 2 * (self.count - 1) / self.count * _bytes(total))
+        return total
+
+    def sum_array(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the sum over all workers."""
+        total: NDArray[Any] = self.sum(torch.from_numpy(np.ascontiguousarray(values))).numpy()
+        return total
+
+    def any(self, is_so: bool) -> bool:
+        """Tell whether it is so for any of the workers."""
+        return bool(self.sum(torch.tensor(int(is_so))).item())
+
+    def wait_for_all(self) -> None:
+        """Return when all workers are here."""
+        self.any(False)
+
+    def exchange(
+        self, values: Tensor, sent: Sequence[int], received: Sequence[int], purpose: str
+    ) -> Tensor:
+        """Return the rows that all workers have for this one, in the order of their ranks.
+
+        Args:
+            values: rows for worker 0, then for worker 1, ...
+            sent, received: how many rows go to, and come from, each.
+        """
+        got = values.new_empty((sum(received), *values.shape[1:]))
+        if self.count == 1:
+            return got.copy_(values)
+        dist.all_to_all_single(got, values.contiguous(), list(received), list(sent))
+        to_others = sum(sent) - sent[self.rank]
+        self.traffic.add(purpose, to_others * _bytes(values) / max(1, len(values)))
+        return got
+
+    def exchange_counts(self, sent: Sequence[int], purpose: str = "ids") -> list[int]:
+        """Return how many rows come from each worker, given how many go there."""
+        ones = [1] * self.count
+        counts = torch.tensor(list(sent), dtype=torch.int64)
+        return [int(count) for count in self.exchange(counts, ones, ones, purpose)]
+
+    def exchange_arrays(
+        self, parts: Sequence[NDArray[Any]], purpose: str = "ids"
+    ) -> list[NDArray[Any]]:
+        """Return the arrays that all workers have for this one, given one for each of them."""
+        sent = [len(part) for part in parts]
+        received = self.exchange_counts(sent, purpose)
+        values = torch.from_numpy(np.ascontiguousarray(np.concatenate(parts)))
+        got = self.exchange(values, sent, received, purpose).numpy()
+        return np.split(got, np.cumsum(received)[:-1])
+
+    def gather(self, part: NDArray[Any], purpose: str = "other") -> list[NDArray[Any]]:
+        """Return an array of each worker, of any length: all workers get all of them."""
+        return self.exchange_arrays([part] * self.count, purpose)
+
+    def agree(self, decide: Callable[[], Any]) -> Any:
+        """Return what the first worker decides, any JSON value; others do not ask themselves."""
+        # As JSON: torch's own way to send objects would unpickle what comes.
+        text = json.dumps(decide()).encode() if self.is_first else b""
+        size = self.sum(torch.tensor(len(text)))
+        letters = torch.zeros(int(size), dtype=torch.uint8)
+        if self.is_first:
+            letters.copy_(torch.frombuffer(bytearray(text), dtype=torch.uint8))
+        if self.count > 1:
+            dist.broadcast(letters, src=0)
+        return json.loads(letters.numpy().tobytes())
+
+
+def _bytes(values: Tensor) -> int:
+    return values.numel() * values.element_size()
