@@ -17,7 +17,7 @@ from arcvec.graph.edge_text import (
     describe_column_count,
     is_gzip,
     open_lines,
-    require_clean_quotes,
+    require_clean_fields,
     require_whole,
     split_rows,
 )
@@ -93,7 +93,7 @@ def load_raw_edges(
         if layout.kind == "text" and is_gzip(layout.path):
             require_whole(layout.path)  # DuckDB passes over the checksum
         if layout.separator is not None and len(layout.separator) == 1:
-            require_clean_quotes(layout.path, layout.separator, layout.skip)
+            require_clean_fields(layout.path, layout.separator, layout.skip)
     (count,) = connection.execute("SELECT count(*) FROM raw").fetchall()[0]
     return int(count)
 

@@ -44,7 +44,7 @@ def require_whole(path: Path) -> None:
             pass
 
 
-def require_clean_quotes(path: Path, separator: str, skip: int) -> None:
+def require_clean_fields(path: Path, separator: str, skip: int) -> None:
     """Look for text between a closing quote and the separator; DuckDB joins or drops some of it.
 
     Args:
@@ -53,7 +53,7 @@ def require_clean_quotes(path: Path, separator: str, skip: int) -> None:
     Raises:
         ValueError: there is some; the message names the line.
     """
-    if not _has_quote_before_space(path):
+    if not _may_have_text_between(path):
         return
     with open_lines(path) as lines:
         decoded = decode(path, lines)
@@ -70,7 +70,7 @@ def require_clean_quotes(path: Path, separator: str, skip: int) -> None:
             ) from None
 
 
-def _has_quote_before_space(path: Path) -> bool:
+def _may_have_text_between(path: Path) -> bool:
     last = b""
     with open_lines(path) as file:
         while chunk := file.read(1 << 20):
