@@ -117,7 +117,8 @@ def test_experiment(tmp_path, kill, record):
     known = {}
 
     def look():
-        now = {path.name: path.read_bytes() for path in cells.glob("*.json")}
+        # A name with a dot before it is a cell that was being written.
+        now = {path.name: path.read_bytes() for path in cells.glob("[!.]*.json")}
         for name in now:
             assert unsealed(read_json(cells / name), cells / name)["status"] == "done"
         assert known.items() <= now.items()
