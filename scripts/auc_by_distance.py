@@ -3,7 +3,7 @@
     python scripts/auc_by_distance.py out/train-splits/ca-HepTh out/train-splits/ppi
 
 Splits are cut from the train edges of published ones, so that no test edge is looked at. Writes
-results/benchmarks/auc_by_distance.json, which docs/results.md is made of.
+results/benchmarks/auc_by_distance.json, too.
 """
 
 from __future__ import annotations
