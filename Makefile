@@ -15,7 +15,7 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
-# The faults of tests/faults as often as docs/reliability.md says; `make test` tries each a few times.
+# The faults of tests/faults by the hundred; `make test` tries each a few times.
 torture: $(VENV)/.installed
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults tests/test_datasets.py -n 2 \
 		-m "slow or not slow" --torture results/benchmarks/torture.json

@@ -22,7 +22,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--torture",
         metavar="FILE",
-        help="inject faults as often as docs/reliability.md says, and record it there",
+        help="inject faults by the hundred, and record there what was tried",
     )
 
 
@@ -33,7 +33,7 @@ def pytest_configure(config):
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """Write what was recorded as the tables that docs/reliability.md is made of."""
+    """Write what was recorded as the tables of a page."""
     if not session.config.getoption("--torture") or hasattr(session.config, "workerinput"):
         return
     tables = {}
@@ -62,7 +62,7 @@ def times(request):
 
 @pytest.fixture
 def record(request):
-    """Give a function that notes what was tried, for a table of docs/reliability.md.
+    """Give a function that notes what was tried, for a table in the file of --torture.
 
     `record("Faults", fault="kill -9 of ingest", times=50, lost="nothing")`: all rows of a table
     have the same names. Called after the assertions: what is recorded has passed.
