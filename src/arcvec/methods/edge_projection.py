@@ -8,22 +8,19 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from arcvec.embeddings import EdgeEmbeddings, ProjectionMixture
 from arcvec.graph.graph import Graph
-from arcvec.methods import mean_score
 from arcvec.methods.method import Method
 from arcvec.methods.record import describe_fit
+from arcvec.methods.stored_vectors import stored_vectors
 from arcvec.methods.warm_start import WarmStart
 from arcvec.model.settings import ModelSettings
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.training.settings import TrainSettings
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from arcvec.training.course import Plan
     from arcvec.training.loop import Hooks
     from arcvec.training.state import Trained
@@ -187,25 +184,14 @@ class EdgeProjection(TrainedMethod):
         trained, provenance = self.train_members(
             "edge-projection", graph, hooks, members=members, member_dim=member_dim, start=start
         )
-        sources = [_array(part.sides.source) for part in trained]
-        targets = [_array(part.sides.target) for part in trained]
-        # A discount of low degrees comes in two columns more than there is room for.
-        together = members > 1 or trained[0].discount != 0
-        scales = [_array(part.sides.scale) for part in trained if part.sides.scale is not None]
-        if scales:
-            if not together:
-                # Vectors that carry the size of their weights: a norm says how much a node counts.
-                vectors = targets[0] * np.sqrt(np.abs(scales[0]))
-                signs = np.sign(scales[0])
-            else:
-                vectors, signs = mean_score.one_side(targets, scales, self.dim)
-            return EdgeEmbeddings.one_vector(
-                vectors, signs, graph.nodes, directed=graph.directed, settings=provenance
+        arrays, weights = stored_vectors(trained, self.dim)
+        if weights is None:
+            return EdgeEmbeddings(
+                **arrays, nodes=graph.nodes, directed=graph.directed, settings=provenance
             )
-        source, target = sources[0], targets[0]
-        if together:
-            source, target = mean_score.two_sides(sources, targets, self.dim // 2)
-        return EdgeEmbeddings(source, target, graph.nodes, graph.directed, provenance)
+        return EdgeEmbeddings.one_vector(
+            arrays["vectors"], weights, graph.nodes, directed=graph.directed, settings=provenance
+        )
 
 
 class MixedProjections(TrainedMethod):
@@ -252,11 +238,6 @@ def _even(size: float) -> int:
 def _seed_of(member: int, seed: int) -> int:
     """Return a member's seed: none that the members of another seed have."""
     return seed if member == 0 else int(np.random.default_rng([seed, member]).integers(1 << 63))
-
-
-def _array(tensor: Tensor) -> NDArray[np.float32]:
-    array: NDArray[np.float32] = tensor.cpu().numpy()
-    return array
 
 
 def _provenance(trained: list[Trained]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ members of 16 numbers score the same within .0004 with all 64 and with 32.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,20 +24,51 @@ _ROWS_AT_ONCE = 1 << 16
 _SMALLEST = 1e-6
 
 
+class AllNodes(Protocol):
+    """What one of several tables, each with the vectors of some nodes, knows of the others."""
+
+    def sum_array(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the sum over all tables."""
+
+    def agree(self, decide: Callable[[], Any]) -> Any:
+        """Return what one of them decides, for all of them; in lists and numbers."""
+
+
+class InOneTable:
+    """All nodes are in one table."""
+
+    def sum_array(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the values."""
+        return values
+
+    def agree(self, decide: Callable[[], Any]) -> Any:
+        """Return what is decided."""
+        return decide()
+
+
+IN_ONE_TABLE = InOneTable()
+
+
 def two_sides(
-    sources: Sequence[Vectors], targets: Sequence[Vectors], columns: int
+    sources: Sequence[Vectors],
+    targets: Sequence[Vectors],
+    columns: int,
+    all_nodes: AllNodes = IN_ONE_TABLE,
 ) -> tuple[Vectors, Vectors]:
     """Return source and target vectors of `columns` numbers each.
 
     Args:
         sources, targets: (num_nodes, b) of each member.
+        all_nodes: where these are some of the nodes only.
     """
-    source, target = np.concatenate(sources, axis=1), np.concatenate(targets, axis=1)
-    turns = turns_of_two(products(source), products(target), len(sources), columns)
-    return turned(source, turns[0]), turned(target, turns[1])
+    source, target = (np.concatenate(side, axis=1) for side in (sources, targets))
+    sums = all_nodes.sum_array(products(source)), all_nodes.sum_array(products(target))
+    # Decided once: another kind of processor may give vectors another sign.
+    turns = all_nodes.agree(lambda: _lists(*_turns_of_two(*sums, len(sources), columns)))
+    return _turned(source, turns[0]), _turned(target, turns[1])
 
 
-def turns_of_two(
+def _turns_of_two(
     source_products: Matrix, target_products: Matrix, members: int, columns: int
 ) -> tuple[Matrix, Matrix]:
     """Return what to multiply source and target vectors of all members with, side by side.
@@ -55,19 +87,24 @@ def turns_of_two(
 
 
 def one_side(
-    vectors: Sequence[Vectors], weights: Sequence[Vectors], columns: int
+    vectors: Sequence[Vectors],
+    weights: Sequence[Vectors],
+    columns: int,
+    all_nodes: AllNodes = IN_ONE_TABLE,
 ) -> tuple[Vectors, Vectors]:
     """Return vectors of `columns` numbers that serve both sides, and the sign of each column.
 
     Args:
         vectors: (num_nodes, b) of each member; weights: (b,) of its columns, of any sign.
+        all_nodes: where these are some of the nodes only.
     """
     together = np.concatenate(vectors, axis=1)
-    turn, signs = turn_of_one(products(together), weights, columns)
-    return turned(together, turn), signs
+    sums = all_nodes.sum_array(products(together))
+    turn, signs = all_nodes.agree(lambda: _lists(*_turn_of_one(sums, weights, columns)))
+    return _turned(together, turn), np.array(signs, dtype=np.float32)
 
 
-def turn_of_one(
+def _turn_of_one(
     column_products: Matrix, weights: Sequence[Vectors], columns: int
 ) -> tuple[Matrix, Vectors]:
     """Return what to multiply the vectors of all members with, side by side, and the signs."""
@@ -98,6 +135,9 @@ def root(column_products: Matrix) -> tuple[Matrix, Matrix]:
     return directions * lengths @ directions.T, directions * inverse @ directions.T
 
 
-def turned(vectors: Vectors, matrix: Matrix) -> Vectors:
-    """Return the vectors times a matrix."""
-    return vectors @ matrix.astype(np.float32)
+def _turned(vectors: Vectors, matrix: list[list[float]]) -> Vectors:
+    return vectors @ np.array(matrix, dtype=np.float32)
+
+
+def _lists(*arrays: NDArray[Any]) -> list[Any]:
+    return [array.tolist() for array in arrays]

@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from arcvec.embeddings import result_header
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
-from arcvec.methods import mean_score
 from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.methods.sharded_plan import ShardedPlan
+from arcvec.methods.stored_vectors import stored_vectors
 from arcvec.scaleout.files import write_rows
 from arcvec.scaleout.partition import Partition
 from arcvec.scaleout.workers import Workers
 from arcvec.storage import new_folder, write_json
 from arcvec.training.loop import Hooks
-from arcvec.training.state import Trained
 
 Vectors = NDArray[np.float32]
 
@@ -91,44 +90,6 @@ def fit_sharded(
         member_dim=member_dim,
         make_plan=plan,
     )
-    arrays, weights = _vectors(trained, method.dim, workers)
+    arrays, weights = stored_vectors(trained, method.dim, workers)
     whole = graph.nodes, graph.directed, provenance
     return ShardedResult(arrays, weights, *whole, partition, workers)
-
-
-def _vectors(
-    trained: list[Trained], dim: int, workers: Workers
-) -> tuple[dict[str, Vectors], Vectors | None]:
-    """Return the vectors of this worker's nodes as they are stored, and the weights of one side."""
-    sources = [member.sides.source.cpu().numpy() for member in trained]
-    targets = [member.sides.target.cpu().numpy() for member in trained]
-    scales = [m.sides.scale.cpu().numpy() for m in trained if m.sides.scale is not None]
-    together = len(trained) > 1 or trained[0].discount != 0
-    if scales and not together:
-        return {"vectors": targets[0] * np.sqrt(np.abs(scales[0]))}, np.sign(scales[0])
-    if not together:
-        return {"source": sources[0], "target": targets[0]}, None
-    target = np.concatenate(targets, axis=1)
-    target_products = workers.sum_array(mean_score.products(target))
-    # The first worker decides: another kind of processor may give vectors another sign.
-    if scales:
-        turn, signs = workers.agree(
-            lambda: _lists(mean_score.turn_of_one(target_products, scales, dim))
-        )
-        return (
-            {"vectors": mean_score.turned(target, np.array(turn))},
-            np.array(signs, dtype=np.float32),
-        )
-    source = np.concatenate(sources, axis=1)
-    source_products = workers.sum_array(mean_score.products(source))
-    products = source_products, target_products
-    turns = workers.agree(
-        lambda: _lists(mean_score.turns_of_two(*products, len(trained), dim // 2))
-    )
-    sides = zip((source, target), turns, strict=True)
-    turned = [mean_score.turned(side, np.array(turn)) for side, turn in sides]
-    return dict(zip(("source", "target"), turned, strict=True)), None
-
-
-def _lists(arrays: tuple[NDArray[Any], ...]) -> list[Any]:
-    return [array.tolist() for array in arrays]

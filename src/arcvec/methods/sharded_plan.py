@@ -62,14 +62,16 @@ class ShardedPlan(TrainingPlan):
             folder=self.folder,
         )
 
-    def state(self, seen: Graph, seed: int) -> TrainingState:
+    def state(self, seen: Graph, seed: int, *, blank: bool = False) -> TrainingState:
         """Return the state before the first step: the network, and the rows of the own nodes."""
         device = choose_device(self.training.device)
         generator = torch.Generator().manual_seed(seed)
         chosen = self.model.on(seen)
         model = ShardedModel(chosen, self.dim, generator, self.workers)
         columns = EdgeModel.table_dim(chosen, self.dim)
-        if chosen.start == "spectral":
+        if blank:
+            rows = torch.zeros(self.partition.num_rows(self.workers.rank), columns)
+        elif chosen.start == "spectral":
             rows = torch.from_numpy(self.sharded_start.rows(seen, columns, seed))
         else:
             rows = self._random_rows(columns, generator)

@@ -90,8 +90,12 @@ class TrainingPlan:
         """Return the graph to train on while the AUC is watched, and what it is watched on."""
         return choose_validation(self.graph, self.training, seed)
 
-    def state(self, seen: Graph, seed: int) -> TrainingState:
-        """Return the state before the first step, of the first window."""
+    def state(self, seen: Graph, seed: int, *, blank: bool = False) -> TrainingState:
+        """Return the state before the first step, of the first window.
+
+        Args:
+            blank: with rows of zeros, for a checkpoint to fill: to make the others takes long.
+        """
         device = choose_device(self.training.device)
         generator = torch.Generator().manual_seed(seed)
         chosen = self.model.on(seen) if self.projections == 1 else self.model
@@ -100,7 +104,9 @@ class TrainingPlan:
         if earlier is not None:
             chosen = widened(chosen, earlier.shape[1])
         model = EdgeModel(chosen, self.dim, generator, self.projections)
-        if chosen.start == "spectral":
+        if blank:
+            rows = torch.zeros(seen.num_nodes, columns)
+        elif chosen.start == "spectral":
             rows = torch.from_numpy(self.spectral_start.rows(seen, columns, seed))
         else:
             rows = NodeTable.random(seen.num_nodes, columns, generator).values

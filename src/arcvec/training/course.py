@@ -29,8 +29,12 @@ class Plan(Protocol):
     def hold_out(self, seed: int) -> tuple[Graph, Validation | None]:
         """Return the graph to train on while the AUC is watched, and what it is watched on."""
 
-    def state(self, seen: Graph, seed: int) -> TrainingState:
-        """Return the state before the first step, of the first window."""
+    def state(self, seen: Graph, seed: int, *, blank: bool = False) -> TrainingState:
+        """Return the state before the first step, of the first window.
+
+        Args:
+            blank: with rows of zeros, for a checkpoint to fill.
+        """
 
     def stream(self, seen: Graph, seed: int, window: int) -> BatchStream:
         """Return the batches of a graph."""
@@ -73,7 +77,7 @@ class Course:
         """Return what was learned, member by member."""
         state = None
         if self.hooks.resume and self.hooks.checkpoint:
-            state = self.plan.state(self.graph, self.seeds[0])
+            state = self.plan.state(self.graph, self.seeds[0], blank=True)
             state.restore(self.hooks.checkpoint)
         done = [] if state is None else state.done
         for seed in self.seeds[len(done) :]:
