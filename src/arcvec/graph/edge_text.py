@@ -58,7 +58,7 @@ def require_clean_fields(path: Path, separator: str, skip: int) -> None:
     Raises:
         ValueError: there is some; the message names the line.
     """
-    if not _has_spaced_quotes(path):
+    if not _may_be_unclean(path):
         return
     for number, row in _csv_rows(path, separator, skip, strictly=False):
         if any(_SPACES_AND_QUOTE.match(field) for field in row):
@@ -91,7 +91,7 @@ def _csv_rows(
             ) from None
 
 
-def _has_spaced_quotes(path: Path) -> bool:
+def _may_be_unclean(path: Path) -> bool:
     last = b""
     with open_lines(path) as file:
         while chunk := file.read(1 << 20):
