@@ -278,6 +278,10 @@ ERRORS = {
         (HEAD, '[comparison]\nours = "x"\nagainst = ["degrees"]', DEGREES),
         r'comparison: expected the label of a method, got "x"',
     ),
+    "label of two lines": (
+        (HEAD, '[comparison]\nours = "x\\ny"\nagainst = ["degrees"]', DEGREES),
+        r'comparison: expected the label of a method, got "x y"',
+    ),
     "no methods": ((HEAD,), r'expected the setting "methods", got none'),
     "unknown dataset": (
         (HEAD.replace("tight", "gone"), DEGREES),

@@ -94,7 +94,7 @@ def read_experiment(path: Path, *, quick: bool = False) -> ExperimentSettings:
     try:
         experiment = merge_settings(ExperimentSettings, read_settings_file(path))
     except ValueError as error:
-        text = str(error)
+        text = " ".join(str(error).split())  # labels may have several lines
         raise ValueError(text if text.startswith(str(path)) else f"{path}: {text}") from None
     changes: dict[str, Any] = {
         "data": experiment.data and path.parent / experiment.data,

@@ -9,9 +9,11 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedIOBase
+from itertools import islice
 from pathlib import Path
 
 _FIELD = re.compile(r"[^ \t\r\n]+")
+_SPACES_AND_QUOTE = re.compile(' {2,}"')
 
 
 def is_gzip(path: Path) -> bool:
@@ -45,7 +47,10 @@ def require_whole(path: Path) -> None:
 
 
 def require_clean_fields(path: Path, separator: str, skip: int) -> None:
-    """Look for text between a closing quote and the separator; DuckDB joins or drops some of it.
+    """Look for text around quotes, some of which DuckDB joins, drops or takes for a name's.
+
+    A space before an opening quote is none of the name; more of them, and anything after a closing
+    quote, are faults.
 
     Args:
         separator: one character; skip: lines above the first row.
@@ -53,16 +58,32 @@ def require_clean_fields(path: Path, separator: str, skip: int) -> None:
     Raises:
         ValueError: there is some; the message names the line.
     """
-    if not _may_have_text_between(path):
+    if not _may_be_unclean(path):
         return
+    for number, row in _csv_rows(path, separator, skip, strictly=False):
+        if any(_SPACES_AND_QUOTE.match(field) for field in row):
+            raise ValueError(
+                f"{path}:{number}: expected an opening quote after the separator, got spaces "
+                "before it; take them away"
+            )
+    for _ in _csv_rows(path, separator, skip, strictly=True):
+        pass
+
+
+def _csv_rows(
+    path: Path, separator: str, skip: int, *, strictly: bool
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows and the line each ends on; strictly, nothing may be around quotes but spaces."""
     with open_lines(path) as lines:
-        decoded = decode(path, lines)
-        for _ in range(skip):
-            next(decoded)
-        reader = csv.reader(decoded, delimiter=separator, strict=True)
+        reader = csv.reader(
+            islice(decode(path, lines), skip, None),
+            delimiter=separator,
+            skipinitialspace=strictly,
+            strict=strictly,
+        )
         try:
-            for _ in reader:
-                pass
+            for row in reader:
+                yield reader.line_num + skip, row
         except csv.Error:
             raise ValueError(
                 f"{path}:{reader.line_num + skip}: expected a separator after a closing quote, got "
@@ -70,13 +91,14 @@ def require_clean_fields(path: Path, separator: str, skip: int) -> None:
             ) from None
 
 
-def _may_have_text_between(path: Path) -> bool:
+def _may_be_unclean(path: Path) -> bool:
     last = b""
     with open_lines(path) as file:
         while chunk := file.read(1 << 20):
-            if b'" ' in last + chunk:
+            text = last + chunk
+            if b'" ' in text or b'  "' in text:
                 return True
-            last = chunk[-1:]
+            last = text[-2:]
     return False
 
 
