@@ -69,8 +69,8 @@ def _random_forest(
 
     in_forest = np.zeros(graph.num_edges, dtype=np.bool_)
     order = shuffled_places(~in_forest, generator, folder)
-    parents = np.arange(graph.num_nodes)
-    sizes = np.ones(graph.num_nodes, dtype=np.int64)
+    parents = np.arange(graph.num_nodes, dtype=np.int32)
+    sizes = np.ones(graph.num_nodes, dtype=np.int32)
     for block in blocks(order.size):
         sources, targets = graph.edges_at(order[block])
         in_forest[order[block]] = grow_forest(parents, sizes, sources, targets)

@@ -31,6 +31,12 @@ from arcvec.storage import new_folder, read_header, write_json
 
 FORMAT_VERSION = 1
 
+NEGATIVES = {
+    "train.txt.npy": "train.neg.txt.npy",
+    "test.txt.npy": "test.neg.txt.npy",
+    "validation.txt.npy": "validation.neg.txt.npy",
+}
+
 Parts: TypeAlias = dict[str, Iterable[NDArray[Any]]]
 """Arrays of a split by the names of their files, each as its blocks in order."""
 
@@ -208,7 +214,8 @@ def save_split(split: Split, path: str | Path, *, overwrite: bool = False) -> No
     parts = _train_parts(split.train, np.ones(split.train.num_edges, dtype=np.bool_))
     parts |= {name: [array] for name, array in arrays.items() if array is not None}
     with new_folder(Path(path), overwrite=overwrite) as folder:
-        _write_folder(folder, split.train, parts, split.settings)
+        rows = _write_parts(folder, parts)
+        _write_headers(folder, split.train, rows, split.settings)
 
 
 def write_split(
@@ -220,34 +227,49 @@ def write_split(
     seed: int,
     overwrite: bool = False,
 ) -> dict[str, int]:
-    """Write the folder of `split_edges`, no part of which is ever in memory.
+    """Write the folder of `split_edges`, of which no array is ever in memory.
 
-    Memory: two bytes for each edge and some numbers for each node; the rest is on the disk of the
-    folder, twice the size of the folder for a while. A graph of which a large part of all pairs
-    are edges is the exception: a byte for each pair.
+    Memory: two bytes for each edge and some numbers for each node. The order in which edges are
+    drawn, four bytes each, is mapped from the disk of the folder; negatives are there twice for a
+    while. A graph with so many edges that its non-edges are listed is the exception: that list is
+    in memory.
 
     Returns:
         the number of rows in each array, by the name of its file.
     """
+    fractions = test_fraction, validation_fraction
     with new_folder(Path(path), overwrite=overwrite) as folder:
-        test, validation = draw_held_out(graph, test_fraction, validation_fraction, seed, folder)
-        parts = _train_parts(graph, _all_but(graph.num_edges, test, validation))
-        parts["test.txt.npy"] = (_edges_at(graph, test[at]) for at in blocks(test.size))
-        sizes = [graph.num_edges - test.size - validation.size, test.size, validation.size]
-        with _put_aside_negatives(graph, sizes, seed, folder) as drawn:
-            negatives = _parts_of_negatives(drawn, sizes)
-            parts["train.neg.txt.npy"] = drawn.blocks(negatives[0])
-            parts["test.neg.txt.npy"] = drawn.blocks(negatives[1])
-            if graph.directed:
-                at_random = drawn.blocks(negatives[1])
-                parts["test.directed.neg.txt.npy"] = _with_reversed(at_random, graph)
-            if validation_fraction > 0:
-                parts["validation.txt.npy"] = (
-                    _edges_at(graph, validation[at]) for at in blocks(validation.size)
-                )
-                parts["validation.neg.txt.npy"] = drawn.blocks(negatives[2])
-            settings = _settings(graph, test_fraction, validation_fraction, seed)
-            return _write_folder(folder, graph, parts, settings)
+        rows = _write_edges(folder, graph, *fractions, seed)
+        rows |= _write_negatives(folder, graph, rows, seed)
+        _write_headers(folder, graph, rows, _settings(graph, *fractions, seed))
+    return rows
+
+
+def _write_edges(
+    folder: Path, graph: Graph, test_fraction: float, validation_fraction: float, seed: int
+) -> dict[str, int]:
+    """Cut the edges, write the parts, and return how many edges each has."""
+    test, validation = draw_held_out(graph, test_fraction, validation_fraction, seed, folder)
+    parts = _train_parts(graph, _all_but(graph.num_edges, test, validation))
+    for name, places in (("test.txt.npy", test), ("validation.txt.npy", validation)):
+        if places.size:
+            parts[name] = _edge_blocks(graph, places)
+    return _write_parts(folder, parts)
+
+
+def _write_negatives(
+    folder: Path, graph: Graph, rows: Mapping[str, int], seed: int
+) -> dict[str, int]:
+    """Draw negatives for the parts written, write them, and return how many each has."""
+    names = [name for name in NEGATIVES if name in rows]
+    sizes = [rows[name] for name in names]
+    with _put_aside_negatives(graph, sizes, seed, folder) as drawn:
+        slices = dict(zip(names, _parts_of_negatives(drawn, sizes), strict=True))
+        parts: Parts = {NEGATIVES[name]: drawn.blocks(part) for name, part in slices.items()}
+        if graph.directed:
+            negatives = drawn.blocks(slices["test.txt.npy"])
+            parts["test.directed.neg.txt.npy"] = _with_reversed(negatives, graph)
+        return _write_parts(folder, parts)
 
 
 def _all_but(num_edges: int, *left_out: EdgePlaces) -> NDArray[np.bool_]:
@@ -268,11 +290,20 @@ def _train_parts(graph: Graph, in_train: NDArray[np.bool_]) -> Parts:
     return parts
 
 
-def _write_folder(
-    folder: Path, graph: Graph, parts: Parts, settings: Mapping[str, Any]
-) -> dict[str, int]:
-    """Write the arrays of a split block by block, and return how many rows each has."""
-    rows = {name: write_rows(folder / name, arrays) for name, arrays in parts.items()}
+def _edge_blocks(graph: Graph, places: EdgePlaces) -> Iterator[EdgeArray]:
+    for block in blocks(places.size):
+        yield _edges_at(graph, places[block])
+
+
+def _write_parts(folder: Path, parts: Parts) -> dict[str, int]:
+    """Write arrays block by block, and return how many rows each has."""
+    return {name: write_rows(folder / name, arrays) for name, arrays in parts.items()}
+
+
+def _write_headers(
+    folder: Path, graph: Graph, rows: Mapping[str, int], settings: Mapping[str, Any]
+) -> None:
+    """Write what is not an array: names and counts, and how the split came about."""
     counts = {
         "num_pos_train_edges": rows["train.txt.npy"],
         "num_pos_test_edges": rows["test.txt.npy"],
@@ -282,7 +313,6 @@ def _write_folder(
     write_index(folder / "index.json", graph.nodes, counts)
     header = {"format": "arcvec-split", "format_version": FORMAT_VERSION}
     write_json(folder / "split.json", {**header, "directed": graph.directed, **settings})
-    return rows
 
 
 def read_split(path: str | Path) -> Split:

@@ -22,8 +22,8 @@ def grow_forest(parents, sizes, sources, targets):
     Edges may come in several calls; in a random order they give a random forest.
 
     Args:
-        parents, sizes: (n,) int64, the parts so far, changed in place; at first `np.arange(n)` and
-            ones, every node a part of its own.
+        parents, sizes: (n,) int32, the parts so far, changed in place; at first 0..n - 1 and ones,
+            every node a part of its own.
         sources, targets: (m,) ends of the edges, directions apart.
 
     Returns:
