@@ -37,11 +37,11 @@ def open_graph(path: str | Path, settings: EdgeFileSettings | None = None) -> Gr
     if (path / "meta.json").is_file():
         _refuse_settings(path, "a graph folder", settings)
         return load_graph(path)
-    from arcvec.graph.split import is_split, read_split
+    from arcvec.graph.split import is_split, read_train
 
     if is_split(path):
         _refuse_settings(path, "a split folder", settings)
-        return read_split(path).train
+        return read_train(path)
     from arcvec.graph.ingest import read_edges
 
     return read_edges(path, settings)

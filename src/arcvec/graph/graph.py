@@ -207,10 +207,14 @@ class Graph:
     @cached_property
     def transposed(self) -> Graph:
         """The graph with every edge turned round; the graph itself if undirected."""
+        from arcvec.kernels.edges import turned_entries
+
         if not self.directed:
             return self
-        return Graph.from_edges(
-            self.indices, self.row_of_entry, nodes=self.nodes, weights=self.weights
+        weights = np.empty(0, dtype=np.float32) if self.weights is None else self.weights
+        indptr, indices, turned_weights = turned_entries(self.indptr, self.indices, weights)
+        return Graph(
+            indptr, indices, self.nodes, True, None if self.weights is None else turned_weights
         )
 
     def subgraph(self, kept: NodeIds) -> Graph:

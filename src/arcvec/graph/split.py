@@ -320,27 +320,35 @@ def read_split(path: str | Path) -> Split:
 
     The authors' folders do not say whether the graph is directed: it is where there is a
     `test.directed.neg.txt.npy`. Nodes are those of `index.json`, also ones without any edge.
+    Arrays are memory-mapped, apart from the train part.
     """
+    folder = Path(path)
+    train = read_train(folder)
+    num_nodes, settings = train.num_nodes, _read_settings(folder)
+    return Split(
+        train=train,
+        test=read_edge_array(folder / "test.txt.npy", num_nodes),
+        train_negatives=read_edge_array(folder / "train.neg.txt.npy", num_nodes),
+        test_negatives=read_edge_array(folder / "test.neg.txt.npy", num_nodes),
+        directed_negatives=(
+            read_edge_array(folder / "test.directed.neg.txt.npy", num_nodes)
+            if settings.pop("directed")
+            else None
+        ),
+        validation=_read_if_there(folder / "validation.txt.npy", num_nodes),
+        validation_negatives=_read_if_there(folder / "validation.neg.txt.npy", num_nodes),
+        settings=settings,
+    )
+
+
+def read_train(path: str | Path) -> Graph:
+    """Return the train part of the split in a folder; of the others only checksums are read."""
     folder = Path(path)
     verify_checksums(folder)
     nodes = read_index(folder / "index.json")
-    settings = _read_settings(folder)
-    directed = settings.pop("directed")
-    train = read_edge_array(folder / "train.txt.npy", len(nodes))
-    weights_path = folder / WEIGHTS
-    weights = read_weights(weights_path, len(train)) if weights_path.is_file() else None
-    return Split(
-        train=_graph_of(train, nodes, directed, weights),
-        test=read_edge_array(folder / "test.txt.npy", len(nodes)),
-        train_negatives=read_edge_array(folder / "train.neg.txt.npy", len(nodes)),
-        test_negatives=read_edge_array(folder / "test.neg.txt.npy", len(nodes)),
-        directed_negatives=(
-            read_edge_array(folder / "test.directed.neg.txt.npy", len(nodes)) if directed else None
-        ),
-        validation=_read_if_there(folder / "validation.txt.npy", len(nodes)),
-        validation_negatives=_read_if_there(folder / "validation.neg.txt.npy", len(nodes)),
-        settings=settings,
-    )
+    edges = read_edge_array(folder / "train.txt.npy", len(nodes))
+    weights = read_weights(folder / WEIGHTS, len(edges)) if (folder / WEIGHTS).is_file() else None
+    return _graph_of(edges, nodes, _read_settings(folder)["directed"], weights)
 
 
 def _read_settings(folder: Path) -> dict[str, Any]:

@@ -118,6 +118,31 @@ def returned_entries(indptr, indices):
     return returned
 
 
+@njit(cache=True)
+def turned_entries(indptr, indices, weights):
+    """Return a CSR adjacency with every entry turned round: indptr, indices and weights.
+
+    Args:
+        weights: one an entry, or none at all.
+    """
+    turned_indptr = np.zeros(indptr.size, dtype=np.int64)
+    for target in indices:
+        turned_indptr[target + 1] += 1
+    for row in range(indptr.size - 1):
+        turned_indptr[row + 1] += turned_indptr[row]
+    places = turned_indptr[:-1].copy()
+    turned, turned_weights = np.empty_like(indices), np.empty_like(weights)
+    # Rows come in order, so that each new row is sorted as it fills.
+    for row in range(indptr.size - 1):
+        for entry in range(indptr[row], indptr[row + 1]):
+            place = places[indices[entry]]
+            places[indices[entry]] += 1
+            turned[place] = row
+            if weights.size:
+                turned_weights[place] = weights[entry]
+    return turned_indptr, turned, turned_weights
+
+
 @njit(cache=True, parallel=True)
 def scaled_entries(indptr, indices, weights, rows, columns):
     """Return the weight of each entry times the factors of its row and its column: float32.
