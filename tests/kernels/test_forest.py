@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from arcvec.kernels.forest import grow_forest
+from tests.kernels.twins import slow_forest
 
 
 def spanning_forest(sources, targets, order, num_nodes, block=10**6):
@@ -12,17 +13,6 @@ def spanning_forest(sources, targets, order, num_nodes, block=10**6):
     for start in range(0, len(order), block):
         tried = order[start : start + block]
         kept[tried] = grow_forest(parents, sizes, sources[tried], targets[tried])
-    return kept
-
-
-def slow_forest(sources, targets, order, num_nodes):
-    part = list(range(num_nodes))
-    kept = [False] * len(sources)
-    for edge in order:
-        one, other = part[sources[edge]], part[targets[edge]]
-        if one != other:
-            part = [one if p == other else p for p in part]
-            kept[edge] = True
     return kept
 
 
