@@ -1,4 +1,4 @@
-"""Work on long arrays block by block, and arrays that wait on disk while they are not worked on."""
+"""Long arrays block by block: slices of them, and where to put them aside, in memory or on disk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def blocks(length: int) -> Iterator[slice]:
 
 
 def scratch_array(length: int, dtype: DTypeLike, folder: Path | None) -> NDArray[Any]:
-    """Return an array to fill: in memory, or in a file of a folder that has no name.
+    """Return an array to fill: in memory, or in a nameless file of a folder.
 
     The file is mapped, so that what memory has no room for waits on disk; it goes with the array.
     """
@@ -46,7 +46,7 @@ def scratch_array(length: int, dtype: DTypeLike, folder: Path | None) -> NDArray
 
 
 class PairFile:
-    """Pairs in the order they came, put aside in memory or in a file of a folder without a name.
+    """Pairs in the order they came, put aside in memory or in a nameless file of a folder.
 
     >>> with PairFile(None) as pairs:
     ...     pairs.append(np.array([[0, 1], [2, 3]], dtype=np.int32))
@@ -57,8 +57,10 @@ class PairFile:
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
-        self._file = io.BytesIO() if folder is None else tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         self._length = 0
+        self._file = (
+            io.BytesIO() if folder is None else tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        )
 
     def __enter__(self) -> PairFile:
         return self

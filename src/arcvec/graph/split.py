@@ -227,12 +227,11 @@ def write_split(
     seed: int,
     overwrite: bool = False,
 ) -> dict[str, int]:
-    """Write the folder of `split_edges`, of which no array is ever in memory.
+    """Write the folder of `split_edges` without holding the split in memory.
 
-    Memory: two bytes for each edge and some numbers for each node. The order in which edges are
-    drawn, four bytes each, is mapped from the disk of the folder; negatives are there twice for a
-    while. A graph with so many edges that its non-edges are listed is the exception: that list is
-    in memory.
+    Two bytes are held for each edge, and some numbers for each node. The order in which edges are
+    drawn, four bytes each, is mapped from the disk of the folder, and negatives are there twice for
+    a while. The exception is a graph so dense that all its non-edges are listed: they are held.
 
     Returns:
         the number of rows in each array, by the name of its file.
@@ -325,6 +324,7 @@ def read_split(path: str | Path) -> Split:
     folder = Path(path)
     train = read_train(folder)
     num_nodes, settings = train.num_nodes, _read_settings(folder)
+    del settings["directed"]
     return Split(
         train=train,
         test=read_edge_array(folder / "test.txt.npy", num_nodes),
@@ -332,7 +332,7 @@ def read_split(path: str | Path) -> Split:
         test_negatives=read_edge_array(folder / "test.neg.txt.npy", num_nodes),
         directed_negatives=(
             read_edge_array(folder / "test.directed.neg.txt.npy", num_nodes)
-            if settings.pop("directed")
+            if train.directed
             else None
         ),
         validation=_read_if_there(folder / "validation.txt.npy", num_nodes),

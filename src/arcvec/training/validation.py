@@ -120,9 +120,9 @@ def _turned_round(graph: Graph, seen: Graph, seed: int) -> EdgeArray:
     """
     is_returned, trained_on = graph.is_returned, graph.shares_entries(seen)
     held_out = np.flatnonzero(~(is_returned | trained_on))
-    trained_on &= ~is_returned
-    generator = np.random.default_rng([seed, held_out.size + int(trained_on.sum())])
-    chosen = shuffled_places(trained_on, generator)[: held_out.size]
+    is_trained = ~is_returned & trained_on
+    generator = np.random.default_rng([seed, held_out.size + int(is_trained.sum())])
+    chosen = shuffled_places(is_trained, generator)[: held_out.size]
     return turned_round(graph, np.concatenate([held_out, chosen.astype(np.int64)]))
 
 
