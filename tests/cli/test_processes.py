@@ -9,6 +9,9 @@ import time
 
 import pytest
 
+from arcvec.graph.files import save_graph
+from arcvec.graph.graph import Graph
+from arcvec.graph.rmat import rmat_edges
 from tests.cli.commands import QUICK, arcvec, write
 
 
@@ -103,3 +106,30 @@ def test_a_killed_fit_leaves_no_result(edges, tmp_path):
     process.kill()
     process.communicate()
     assert not (tmp_path / "result").exists()
+
+
+# A process between, as that of the tests would lend its own peak to those it starts.
+PEAK = """
+import resource, subprocess, sys
+subprocess.run([sys.executable, "-m", "arcvec", *sys.argv[1:]], check=True, capture_output=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+"""
+
+
+def peak_of_split(folder):
+    command = [sys.executable, "-c", PEAK, "split", folder, "-o", folder.with_suffix(".split")]
+    done = subprocess.run([*command, "--overwrite"], capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+@pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
+def test_memory_of_a_split_is_about_twice_the_graph(tmp_path, directed):
+    for name, scale in (("small", 8), ("large", 17)):
+        edges = rmat_edges(scale, 20, seed=0)
+        graph = Graph.from_edges(*edges, nodes=1 << scale, directed=directed)
+        save_graph(graph, tmp_path / name)
+    peak_of_split(tmp_path / "small")  # which may compile kernels
+    libraries = peak_of_split(tmp_path / "small")
+    of_the_graph = graph.indices.nbytes + graph.indptr.nbytes
+    allowed = 2.5 * of_the_graph + 100 * graph.num_nodes + (32 << 20)
+    assert peak_of_split(tmp_path / "large") - libraries < allowed

@@ -84,6 +84,27 @@ def test_transposed(directed_cycle, two_cliques):
     assert (edge_list(weighted), weighted.weights.tolist()) == ([(1, 0), (2, 1)], [1, 2])
 
 
+@pytest.mark.parametrize("directed", [True, False])
+def test_edges_by_their_place(directed):
+    ends = np.random.default_rng(0).integers(20, size=(2, 90))
+    weights = 1.0 + ends.sum(axis=0)
+    graph = Graph.from_edges(*ends, nodes=22, directed=directed, weights=weights)
+    places = np.random.default_rng(1).permutation(graph.num_edges)
+    expected = np.stack(graph.edges())[:, places]
+    np.testing.assert_array_equal(graph.edges_at(places.astype(np.uint32)), expected)
+    _, entries = graph.entries_at(places)
+    np.testing.assert_array_equal(graph.weights[entries], graph.edge_weights()[places])
+
+    left, kept = places[:30], np.sort(places[30:])
+    part = graph.without_edges_at(left)
+    rebuilt = Graph.from_edges(
+        *graph.edges_at(kept), nodes=22, directed=directed, weights=graph.edge_weights()[kept]
+    )
+    assert part.fingerprint == rebuilt.fingerprint
+    assert graph.without_edges_at(places).num_edges == 0
+    assert graph.without_edges_at(places[:0]).fingerprint == graph.fingerprint
+
+
 def test_over_other_nodes_keeps_names_and_weights():
     graph = Graph.from_edges([0, 1, 2], [1, 2, 0], nodes=["c", "a", "x"], weights=[2.0, 3.0, 4.0])
     over = graph.over(NodeNames.from_strings("abc"))

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from arcvec.graph import blocks, non_edges
 from arcvec.graph.graph import Graph
 from arcvec.graph.non_edges import draw_non_edges, reversed_one_way_edges
 
@@ -30,6 +31,33 @@ def test_every_non_edge_is_equally_likely(count):
     chi_squared = ((counts[free] - expected) ** 2 / expected).sum()
     assert chi_squared < 2399 + 4 * 69  # 2399 degrees of freedom, deviation 69
     assert counts[~free].sum() == 0
+
+
+def drawn_at_once(graph, count, generator):
+    """Return directed non-edges by rejection, all of a round at once, repeats found by a set."""
+    drawn = {}
+    while len(drawn) < count:
+        size = (count - len(drawn)) * 5 // 4 + 16
+        sources = generator.integers(graph.num_nodes, size=size)
+        targets = generator.integers(graph.num_nodes - 1, size=size)
+        targets += targets >= sources
+        free = ~graph.has_edges(sources, targets)
+        drawn |= dict.fromkeys(zip(sources[free].tolist(), targets[free].tolist(), strict=True))
+    return list(drawn)[:count]
+
+
+@pytest.mark.parametrize("folder", [False, True], ids=["memory", "disk"])
+@pytest.mark.parametrize("rows_per_block", [3, 50, 10**6])
+def test_blocks_change_no_draw(monkeypatch, tmp_path, rows_per_block, folder):
+    graph = Graph.from_edges(*np.random.default_rng(0).integers(60, size=(2, 300)), nodes=60)
+    expected = drawn_at_once(graph, 500, np.random.default_rng(1))
+    monkeypatch.setattr(blocks, "ROWS_PER_BLOCK", rows_per_block)
+    monkeypatch.setattr(non_edges, "_PAIRS_PER_PART", rows_per_block)
+    generator = np.random.default_rng(1)
+    folder = tmp_path if folder else None
+    with non_edges.put_aside_non_edges(graph, 500, generator, folder) as drawn:
+        assert list(map(tuple, drawn.read(slice(0, len(drawn))).tolist())) == expected
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("num_nodes", [0, 1])

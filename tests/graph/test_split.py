@@ -4,11 +4,12 @@ import numba
 import numpy as np
 import pytest
 
+from arcvec.graph import blocks, non_edges
 from arcvec.graph.components import components
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.graph.non_edges import reversed_one_way_edges
-from arcvec.graph.split import is_split, read_split, save_split, split_edges
+from arcvec.graph.split import is_split, read_split, save_split, split_edges, write_split
 
 ARRAYS = ("test", "train_negatives", "test_negatives", "directed_negatives", "validation")
 
@@ -200,6 +201,39 @@ def test_saved_split_comes_back(tmp_path, directed):
     assert back.settings["graph_fingerprint"] == graph.fingerprint
     for name in (*ARRAYS, "validation_negatives"):
         np.testing.assert_array_equal(getattr(back, name), getattr(split, name))
+
+
+def bytes_by_file(folder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("rows_per_block", [7, 10**6])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("num_nodes", [60, 200], ids=["dense", "sparse"])
+@pytest.mark.parametrize("directed", [True, False])
+def test_written_block_by_block_it_has_the_same_bytes(
+    monkeypatch, tmp_path, directed, num_nodes, weighted, rows_per_block
+):
+    weights = np.random.default_rng(0).random(400 + -(-num_nodes // 7)) if weighted else None
+    graph = random_graph(num_nodes, directed=directed, weights=weights)
+    fractions = {"test_fraction": 0.4, "validation_fraction": 0.1 * weighted}
+    split = split_edges(graph, **fractions, seed=4)
+    save_split(split, tmp_path / "saved")
+    monkeypatch.setattr(blocks, "ROWS_PER_BLOCK", rows_per_block)
+    monkeypatch.setattr(non_edges, "_PAIRS_PER_PART", rows_per_block)
+    rows = write_split(graph, tmp_path / "written", **fractions, seed=4)
+    assert bytes_by_file(tmp_path / "written") == bytes_by_file(tmp_path / "saved")
+    assert rows["train.txt.npy"] == split.train.num_edges
+    assert rows.get("validation.txt.npy") == (len(split.validation) if weighted else None)
+    save_split(split, tmp_path / "again")
+    assert bytes_by_file(tmp_path / "again") == bytes_by_file(tmp_path / "saved")
+
+
+def test_a_split_that_fails_leaves_nothing(tmp_path):
+    complete = Graph.from_edges(*np.nonzero(~np.eye(5, dtype=bool)))
+    with pytest.raises(ValueError, match="with non-edges"):
+        write_split(complete, tmp_path / "split", seed=0)
+    assert not list(tmp_path.iterdir())
 
 
 def test_saving_does_not_overwrite_unasked(tmp_path, graph):

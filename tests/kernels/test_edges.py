@@ -1,7 +1,17 @@
 import numpy as np
 
 from arcvec.graph.graph import Graph
-from arcvec.kernels.edges import contains_edges, find_edge, shared_entries, sources_of_entries
+from arcvec.kernels.edges import (
+    contains_edges,
+    count_kept,
+    entries_of_edges,
+    find_edge,
+    returned_entries,
+    shared_entries,
+    sources_of_entries,
+    targets_from_row_on,
+    turned_entries,
+)
 
 
 def test_every_pair_against_a_set():
@@ -51,3 +61,48 @@ def test_shared_entries_against_sets():
     nothing = Graph.from_edges([], [], nodes=32)
     assert not one.shares_entries(nothing).any()
     assert nothing.shares_entries(one).size == 0
+
+
+def loose_graph(**options) -> Graph:
+    """Edges both ways and one way, self-loops, and rows without entries."""
+    generator = np.random.default_rng(2)
+    return Graph.from_edges(*generator.integers(30, size=(2, 250)), nodes=33, **options)
+
+
+def test_entries_of_edges():
+    graph = loose_graph()
+    entries = entries_of_edges(graph.indptr, graph.indices, *graph.edges())
+    assert entries.tolist() == list(range(graph.indices.size))
+    isolated = np.array([32])
+    assert entries_of_edges(graph.indptr, graph.indices, isolated, isolated).tolist() == [-1]
+
+
+def test_counts_in_rows():
+    graph = loose_graph()
+    rows = [graph.indices[graph.indptr[i] : graph.indptr[i + 1]] for i in range(33)]
+    expected = [int((row >= i).sum()) for i, row in enumerate(rows)]
+    assert targets_from_row_on(graph.indptr, graph.indices).tolist() == expected
+    odd = graph.indices % 2 > 0
+    expected = [int((row % 2).sum()) for row in rows]
+    assert count_kept(graph.indptr, odd).tolist() == expected
+
+
+def test_returned_entries_against_a_set():
+    graph = loose_graph()
+    edges = list(zip(*(ends.tolist() for ends in graph.edges()), strict=True))
+    expected = [(target, source) in set(edges) for source, target in edges]
+    assert returned_entries(graph.indptr, graph.indices).tolist() == expected
+    assert {True, False} == set(expected)
+
+
+def test_turned_entries_against_a_sort():
+    graph = loose_graph(weights=np.random.default_rng(3).random(250) + 1)
+    indptr, indices, weights = turned_entries(graph.indptr, graph.indices, graph.weights)
+    expected = Graph.from_edges(graph.indices, graph.row_of_entry, nodes=33, weights=graph.weights)
+    assert (indptr.dtype, indices.dtype, weights.dtype) == (np.int64, np.int32, np.float32)
+    assert indptr.tolist() == expected.indptr.tolist()
+    assert indices.tolist() == expected.indices.tolist()
+    assert weights.tolist() == expected.weights.tolist()
+    without = turned_entries(graph.indptr, graph.indices, np.empty(0, dtype=np.float32))
+    assert without[1].tolist() == indices.tolist()
+    assert without[2].size == 0

@@ -2,17 +2,17 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from arcvec.kernels.forest import spanning_forest
+from arcvec.kernels.forest import grow_forest
+from tests.kernels.twins import slow_forest
 
 
-def slow_forest(sources, targets, order, num_nodes):
-    part = list(range(num_nodes))
-    kept = [False] * len(sources)
-    for edge in order:
-        one, other = part[sources[edge]], part[targets[edge]]
-        if one != other:
-            part = [one if p == other else p for p in part]
-            kept[edge] = True
+def spanning_forest(sources, targets, order, num_nodes, block=10**6):
+    """Mark the edges of the forest that is grown in an order, some edges at a time."""
+    parents, sizes = np.arange(num_nodes, dtype=np.int32), np.ones(num_nodes, dtype=np.int32)
+    kept = np.zeros(len(sources), dtype=bool)
+    for start in range(0, len(order), block):
+        tried = order[start : start + block]
+        kept[tried] = grow_forest(parents, sizes, sources[tried], targets[tried])
     return kept
 
 
@@ -21,8 +21,10 @@ def test_against_plain_python(seed):
     generator = np.random.default_rng(seed)
     sources, targets = generator.integers(40, size=(2, 70))
     order = generator.permutation(70)
-    kept = spanning_forest(sources, targets, order, 40)
-    assert kept.tolist() == slow_forest(sources, targets, order, 40)
+    expected = slow_forest(sources, targets, order, 40)
+    for block in (70, 16, 1):
+        kept = spanning_forest(sources, targets, order, 40, block)
+        assert kept.tolist() == expected
 
 
 def test_forest_spans_what_the_graph_spans():

@@ -97,3 +97,15 @@ def slow_best(query, node, vectors, candidates, known, k):
         if i != node and (node, i) not in known
     ]
     return sorted(allowed)[:k]
+
+
+def slow_forest(sources, targets, order, num_nodes):
+    """Tell of each edge whether it joins two parts, when it is tried in an order."""
+    part = list(range(num_nodes))
+    kept = [False] * len(sources)
+    for edge in order:
+        one, other = part[sources[edge]], part[targets[edge]]
+        if one != other:
+            part = [one if p == other else p for p in part]
+            kept[edge] = True
+    return kept

@@ -9,8 +9,8 @@ from arcvec.cli.flags import EdgeFileFlags, EdgeFiles, read_graph
 from arcvec.console import plain_print
 
 if TYPE_CHECKING:
+    from arcvec.graph.blocks import EdgeArray
     from arcvec.graph.graph import Graph
-    from arcvec.graph.non_edges import EdgeArray
 
 
 def calibrate(

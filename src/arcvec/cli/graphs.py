@@ -56,18 +56,22 @@ def split(
         seed: decides every random choice.
         overwrite: replace the folder if it exists.
     """
-    from arcvec.graph.split import save_split, split_edges
+    from arcvec.graph.split import write_split
 
     require_writable(out, overwrite=overwrite, inputs=[graph])
-    whole = read_graph(graph, files)
-    parts = split_edges(
-        whole, test_fraction=test_fraction, validation_fraction=validation_fraction, seed=seed
+    rows = write_split(
+        read_graph(graph, files),
+        out,
+        test_fraction=test_fraction,
+        validation_fraction=validation_fraction,
+        seed=seed,
+        overwrite=overwrite,
     )
-    save_split(parts, out, overwrite=overwrite)
-    held_out = f"{parts.train.num_edges:,} train edges, {len(parts.test):,} test edges"
-    if parts.validation is not None:
-        held_out += f", {len(parts.validation):,} validation edges"
-    negatives = parts.directed_negatives
-    if negatives is not None:
-        held_out += f", {len(negatives):,} test negatives with reversed edges"
-    plain_print(f"{out}: {held_out}")
+    shown = {
+        "train.txt.npy": "train edges",
+        "test.txt.npy": "test edges",
+        "validation.txt.npy": "validation edges",
+        "test.directed.neg.txt.npy": "test negatives with reversed edges",
+    }
+    counts = [f"{rows[name]:,} {what}" for name, what in shown.items() if name in rows]
+    plain_print(f"{out}: {', '.join(counts)}")

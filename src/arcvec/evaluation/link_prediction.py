@@ -16,7 +16,7 @@ from arcvec.evaluation.metrics import (
     standard_error_of_hits,
     standard_error_of_mrr,
 )
-from arcvec.graph.non_edges import EdgeArray
+from arcvec.graph.blocks import EdgeArray
 from arcvec.graph.split import Split
 from arcvec.kernels.curves import average_precision, roc_auc
 from arcvec.notebook import html_table

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arcvec.graph.blocks import EdgeArray, blocks
+from arcvec.graph.files import growing_array
 from arcvec.graph.names import NodeNames, require_inside
-from arcvec.graph.non_edges import EdgeArray
 from arcvec.storage import load_array, read_json
+
+WEIGHTS = "train.weights.npy"
 
 
 def read_index(path: Path) -> NodeNames:
@@ -33,19 +38,48 @@ def _numbers_from_zero(index: Any) -> bool:
     )
 
 
+def write_index(path: Path, nodes: NodeNames, counts: Mapping[str, int]) -> None:
+    """Write an `index.json`: the id of each name, and some counts."""
+    # By hand, as `write_json` would: millions of names are no dictionary before they are text.
+    with path.open("w", encoding="utf-8") as file:
+        file.write('{\n  "index": {')
+        for i, name in enumerate(nodes):
+            file.write(f"{',' if i else ''}\n    {json.dumps(name, ensure_ascii=False)}: {i}")
+        file.write("\n  }" if len(nodes) else "}")
+        for key, count in counts.items():
+            file.write(f',\n  "{key}": {count}')
+        file.write("\n}\n")
+
+
+def write_rows(path: Path, arrays: Iterable[NDArray[Any]]) -> int:
+    """Write weights or pairs as an .npy file, block by block, and return how many there are."""
+    dtype, row_shape = (np.float32, ()) if path.name == WEIGHTS else (np.int32, (2,))
+    num_rows = 0
+    with growing_array(path, dtype, row_shape) as append:
+        for rows in arrays:
+            append(rows)
+            num_rows += len(rows)
+    return num_rows
+
+
 def read_edge_array(path: Path, num_nodes: int) -> EdgeArray:
-    """Return the (m, 2) int32 array in an .npy file of any integer type, its ids checked."""
+    """Return the (m, 2) int32 array in an .npy file of any integer type, its ids checked.
+
+    It is mapped into memory if it is of int32.
+    """
     edges = _load(path)
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
         raise ValueError(
             f"{path}: expected integer pairs of shape (m, 2), got {edges.dtype} {edges.shape}"
         )
-    outside = edges[(edges < 0) | (edges >= num_nodes)]
-    if outside.size:
-        raise ValueError(
-            f"{path}: expected node ids from 0 to {num_nodes - 1}, as in index.json, "
-            f"got {outside[0]}"
-        )
+    for block in blocks(len(edges)):
+        ids = edges[block]
+        outside = ids[(ids < 0) | (ids >= num_nodes)]
+        if outside.size:
+            raise ValueError(
+                f"{path}: expected node ids from 0 to {num_nodes - 1}, as in index.json, "
+                f"got {outside[0]}"
+            )
     return edges.astype(np.int32, copy=False)
 
 
@@ -62,7 +96,7 @@ def read_weights(path: Path, num_edges: int) -> NDArray[np.floating]:
 
 def _load(path: Path) -> NDArray[Any]:
     _require_file(path)
-    return load_array(path, mmap=False)
+    return np.asarray(load_array(path))
 
 
 def _require_file(path: Path) -> None:

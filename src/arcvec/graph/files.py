@@ -37,11 +37,11 @@ def open_graph(path: str | Path, settings: EdgeFileSettings | None = None) -> Gr
     if (path / "meta.json").is_file():
         _refuse_settings(path, "a graph folder", settings)
         return load_graph(path)
-    from arcvec.graph.split import is_split, read_split
+    from arcvec.graph.split import is_split, read_train
 
     if is_split(path):
         _refuse_settings(path, "a split folder", settings)
-        return read_split(path).train
+        return read_train(path)
     from arcvec.graph.ingest import read_edges
 
     return read_edges(path, settings)
@@ -189,20 +189,26 @@ def _check_weights(path: Path, weights: NDArray[np.float32]) -> None:
 
 
 @contextmanager
-def growing_array(path: Path, dtype: DTypeLike) -> Iterator[Callable[[NDArray[Any]], None]]:
-    """Yield a function that appends numbers to an .npy file, which is never mapped into memory."""
+def growing_array(
+    path: Path, dtype: DTypeLike, row_shape: tuple[int, ...] = ()
+) -> Iterator[Callable[[NDArray[Any]], None]]:
+    """Yield a function that appends rows to an .npy file, which is never mapped into memory.
+
+    Args:
+        row_shape: of one row; by default rows are single numbers.
+    """
     with path.open("wb") as file:
         length = 0
 
         def write_header() -> None:
             # numpy pads headers so that the length can grow in place.
             header = np.lib.format.header_data_from_array_1_0(np.empty(0, dtype))
-            np.lib.format.write_array_header_1_0(file, {**header, "shape": (length,)})
+            np.lib.format.write_array_header_1_0(file, {**header, "shape": (length, *row_shape)})
 
         def append(values: NDArray[Any]) -> None:
             nonlocal length
             file.write(np.ascontiguousarray(values, dtype).data)
-            length += values.size
+            length += len(values)
 
         write_header()
         yield append

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arcvec.graph.blocks import blocks
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.notebook import html_table
 
@@ -90,7 +91,8 @@ class Graph:
     @cached_property
     def num_self_loops(self) -> int:
         """Number of edges from a node to itself."""
-        return int((self.row_of_entry == self.indices).sum())
+        nodes = np.arange(self.num_nodes)
+        return int(self.has_edges(nodes, nodes).sum())
 
     @property
     def row_of_entry(self) -> NDArray[np.int32]:
@@ -120,7 +122,10 @@ class Graph:
     @property
     def is_returned(self) -> NDArray[np.bool_]:
         """Whether the reverse of every entry of `indices` is an edge, computed at each call."""
-        return self.shares_entries(self.transposed)
+        from arcvec.kernels.edges import returned_entries
+
+        returned: NDArray[np.bool_] = returned_entries(self.indptr, self.indices)
+        return returned
 
     def shares_entries(self, other: Graph) -> NDArray[np.bool_]:
         """Tell for every entry of `indices` whether another graph of these nodes has it too."""
@@ -141,6 +146,51 @@ class Graph:
         once = sources <= targets
         return sources[once], targets[once]
 
+    @cached_property
+    def edge_starts(self) -> NDArray[np.int64]:
+        """(num_nodes + 1,) where the edges of each source start, in the order of `edges`."""
+        from arcvec.kernels.edges import targets_from_row_on
+
+        if self.directed:
+            return self.indptr
+        counts = targets_from_row_on(self.indptr, self.indices)
+        return np.concatenate([[0], np.cumsum(counts)])
+
+    def edges_at(self, places: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return (sources, targets) of those edges that stand at some places of `edges`."""
+        sources, entries = self.entries_at(places)
+        return sources, np.asarray(self.indices)[entries]
+
+    def entries_at(
+        self, places: NDArray[np.integer]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the sources of edges at places of `edges`, and where in `indices` they stand."""
+        from arcvec.kernels.edges import sources_of_entries
+
+        places = places.astype(np.int64, copy=False)
+        sources: NDArray[np.int32] = sources_of_entries(self.edge_starts, places)
+        # Rows are sorted: the edges of a source are the last entries of its row, if not all.
+        return sources, self.indptr[sources + 1] - self.edge_starts[sources + 1] + places
+
+    def without_edges_at(self, places: NDArray[np.integer]) -> Graph:
+        """Return the graph without those edges that stand at some places of `edges`."""
+        from arcvec.kernels.edges import count_kept, entries_of_edges
+
+        kept = np.ones(self.indices.size, dtype=np.bool_)
+        for block in blocks(places.size):
+            sources, entries = self.entries_at(places[block])
+            kept[entries] = False
+            if not self.directed:
+                targets = np.asarray(self.indices)[entries]
+                kept[entries_of_edges(self.indptr, self.indices, targets, sources)] = False
+        return Graph(
+            indptr=np.concatenate([[0], np.cumsum(count_kept(self.indptr, kept))]),
+            indices=np.asarray(self.indices)[kept],
+            nodes=self.nodes,
+            directed=self.directed,
+            weights=None if self.weights is None else np.asarray(self.weights)[kept],
+        )
+
     def edge_weights(self) -> NDArray[np.float32] | None:
         """Return the weights in the order of `edges`."""
         if self.weights is None or self.directed:
@@ -157,10 +207,14 @@ class Graph:
     @cached_property
     def transposed(self) -> Graph:
         """The graph with every edge turned round; the graph itself if undirected."""
+        from arcvec.kernels.edges import turned_entries
+
         if not self.directed:
             return self
-        return Graph.from_edges(
-            self.indices, self.row_of_entry, nodes=self.nodes, weights=self.weights
+        weights = np.empty(0, dtype=np.float32) if self.weights is None else self.weights
+        indptr, indices, turned_weights = turned_entries(self.indptr, self.indices, weights)
+        return Graph(
+            indptr, indices, self.nodes, True, None if self.weights is None else turned_weights
         )
 
     def subgraph(self, kept: NodeIds) -> Graph:

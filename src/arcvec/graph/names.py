@@ -13,6 +13,8 @@ from typing import TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from arcvec.graph.blocks import blocks
+
 NodeIds: TypeAlias = NDArray[np.integer]
 """Array of node ids, each in 0..num_nodes - 1."""
 
@@ -86,8 +88,10 @@ class NodeNames(Sequence[str]):
         return _unescape(self.text[start : self._ends[index]].tobytes().decode())
 
     def __iter__(self) -> Iterator[str]:
-        for line in self.text.tobytes().decode().split("\n")[:-1]:
-            yield _unescape(line)
+        for block in blocks(len(self)):
+            start = self._ends[block.start - 1] + 1 if block.start else 0
+            text = self.text[start : self._ends[block.stop - 1]].tobytes().decode()
+            yield from map(_unescape, text.split("\n"))
 
     def __contains__(self, name: object) -> bool:
         return name in self._index

@@ -16,20 +16,21 @@ def _root(parents, node):
 
 
 @njit(cache=True)
-def spanning_forest(sources, targets, order, num_nodes):
-    """Mark the edges of a spanning forest: tried in the given order, kept if they join two parts.
+def grow_forest(parents, sizes, sources, targets):
+    """Mark the edges that a spanning forest takes: tried in order, kept if they join two parts.
+
+    Edges may come in several calls; in a random order they give a random forest.
 
     Args:
+        parents, sizes: (n,) int32, the parts so far, changed in place; at first 0..n - 1 and ones,
+            every node a part of its own.
         sources, targets: (m,) ends of the edges, directions apart.
-        order: (m,) in which order the edges are tried; a random one gives a random forest.
 
     Returns:
         (m,) bool. Self-loops and repeated edges join nothing, so at most the first is kept.
     """
-    parents = np.arange(num_nodes)
-    sizes = np.ones(num_nodes, dtype=np.int64)
     kept = np.zeros(sources.size, dtype=np.bool_)
-    for edge in order:
+    for edge in range(sources.size):
         small, large = _root(parents, sources[edge]), _root(parents, targets[edge])
         if small == large:
             continue

@@ -34,8 +34,9 @@ from numpy.typing import NDArray
 
 from arcvec.checksums import sealed
 from arcvec.embeddings import EdgeEmbeddings, Scores
+from arcvec.graph.blocks import EdgeArray
 from arcvec.graph.graph import Graph
-from arcvec.graph.non_edges import EdgeArray, draw_non_edges
+from arcvec.graph.non_edges import draw_non_edges
 from arcvec.recommendation.regressions import sigmoid
 from arcvec.storage import new_file, read_header, write_json
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from arcvec.embeddings import EdgeEmbeddings
+from arcvec.graph.blocks import EdgeArray
 from arcvec.graph.graph import Graph
-from arcvec.graph.non_edges import EdgeArray
 from arcvec.graph.split import Split
 from arcvec.plot.plane import graph_over
 

@@ -10,9 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from arcvec.graph.blocks import EdgeArray
 from arcvec.graph.components import components
 from arcvec.graph.graph import Graph
-from arcvec.graph.non_edges import EdgeArray, draw_non_edges, turned_round
+from arcvec.graph.held_out import shuffled_places
+from arcvec.graph.non_edges import draw_non_edges, turned_round
 from arcvec.graph.split import cut_edges, draw_negatives
 from arcvec.kernels.curves import roc_auc
 from arcvec.model.sides import Sides
@@ -116,12 +118,12 @@ def _turned_round(graph: Graph, seen: Graph, seed: int) -> EdgeArray:
     The protocol takes all there are, which for a small held-out part would nearly all be reverses
     of training edges: an AUC of what was learned by heart.
     """
-    one_way, trained_on = ~graph.is_returned, graph.shares_entries(seen)
-    held_out = np.flatnonzero(one_way & ~trained_on)
-    trained = np.flatnonzero(one_way & trained_on)
-    order = np.random.default_rng([seed, held_out.size + trained.size]).permutation(trained.size)
-    chosen = trained[order[: held_out.size]]
-    return turned_round(graph, np.concatenate([held_out, chosen]))
+    is_returned, trained_on = graph.is_returned, graph.shares_entries(seen)
+    held_out = np.flatnonzero(~(is_returned | trained_on))
+    is_trained = ~is_returned & trained_on
+    generator = np.random.default_rng([seed, held_out.size + int(is_trained.sum())])
+    chosen = shuffled_places(is_trained, generator)[: held_out.size]
+    return turned_round(graph, np.concatenate([held_out, chosen.astype(np.int64)]))
 
 
 def _validation(edges: EdgeArray, negatives: EdgeArray, directed: bool) -> Validation:
