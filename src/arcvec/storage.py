@@ -24,7 +24,7 @@ from arcvec.locks import sole_writer
 
 _HEADERS = ("meta.json", "split.json", "settings.json", "checkpoint.json")
 DEMO_MARKER = "arcvec-demo.txt"
-# Empty, and with such a name: what reads a folder of tables passes over one, the other or both.
+# In a folder of tables: Spark and pandas pass over such a name, polars over an empty file.
 TABLE_MARKER = "_arcvec-table"
 # Bytes; with less than these free, a disk is full for whatever is being written.
 _LITTLE_ROOM = 1 << 20
@@ -83,7 +83,7 @@ def new_folder(path: Path, *, overwrite: bool = False, checksums: bool = True) -
     One that `path` names already stays as it is until that moment.
 
     Args:
-        checksums: of its files, in a file beside them, which other tools may stumble over.
+        checksums: write those of its files; other tools may stumble over one that is no table.
 
     Raises:
         FileExistsError: `path` exists and `overwrite` is false, or it is a file.

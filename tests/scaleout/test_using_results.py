@@ -41,7 +41,7 @@ def test_parts_are_the_file_of_one_process(folder, tmp_path):
     command = ["recommend", folder / "result", "--all", *lists, *known, "-o"]
     main([*map(str, command), str(tmp_path / "one.csv")])
     with arcvec(*command, tmp_path / "best.csv", "--workers", "2") as launcher:
-        printed, error = launcher.communicate(timeout=120)
+        printed, error = launcher.communicate(timeout=240)
     assert launcher.returncode == 0, error
     assert printed == ""
     assert error.count("nodes ") == 1
@@ -64,7 +64,7 @@ def test_approximate_parts_of_a_table_that_is_replaced(folder, tmp_path):
     (out / "part-00007.parquet").write_text("of an earlier run")
     command = ["recommend", folder / "result", "--all", "--approximate", "--quiet", "-o"]
     with arcvec(*command, out, "--workers", "2", "--overwrite") as launcher:
-        _, error = launcher.communicate(timeout=120)
+        _, error = launcher.communicate(timeout=240)
     assert (launcher.returncode, error) == (0, "")
     main([*map(str, command), str(tmp_path / "one.parquet")])
     one, many = polars.read_parquet(tmp_path / "one.parquet"), polars.read_parquet(out)
@@ -77,7 +77,7 @@ def test_evaluation_is_that_of_one_process(folder, capfd):
     command = ["evaluate", folder / "result", "--split", folder / "split", "--json"]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     arguments = [*torchrun, "--nproc-per-node=2", "-m", "arcvec", *map(str, command)]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     main(list(map(str, command)))
     found, expected = json.loads(done.stdout), json.loads(capfd.readouterr().out)
@@ -88,7 +88,7 @@ def test_what_goes_wrong_is_told_once_and_leaves_nothing(folder, tmp_path):
     (tmp_path / "strangers.txt").write_text("nobody\n")
     command = ["recommend", folder / "result", "--all", "--only", tmp_path / "strangers.txt"]
     with arcvec(*command, "-o", tmp_path / "best.csv", "--workers", "2") as launcher:
-        _, error = launcher.communicate(timeout=120)
+        _, error = launcher.communicate(timeout=240)
     assert launcher.returncode == 1
     assert error.count("got 1 names that are none") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["strangers.txt"]

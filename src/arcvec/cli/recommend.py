@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 
 _Blocks: TypeAlias = "Iterator[tuple[NodeIds, NDArray[np.int32], Scores]]"
-# A folder beside the parts while they are written: edges that all workers map.
-_KNOWN = "known"
 
 
 def recommend(
@@ -93,13 +91,14 @@ def recommend(
     if out:
         require_table_name(out)
         require_writable(out, overwrite=overwrite)
-    asked = _Asked(result, k, direction, only, without, approximate, probability)
+    lists = exclude, files, only, without
+    asked = _Asked(result, k, direction, *lists, approximate, probability)
     if not is_shared(workers):
         ids = asked.embeddings.nodes.ids(node) if node else np.arange(len(asked.embeddings.nodes))
-        known = None if exclude is None else read_graph(exclude, files)
         # A table on the terminal is progress enough.
         shown = everyone and out is not None and not quiet
-        asked.write(out, ids, known, asked.open_index(), overwrite=overwrite, quiet=not shown)
+        known = None if exclude is None else asked.read_known(exclude)
+        asked.write(out, ids, known, asked.open_index, overwrite=overwrite, quiet=not shown)
         return
     if node:
         raise ValueError("--node belongs to one process; leave --workers out, or ask for --all")
@@ -109,7 +108,7 @@ def recommend(
         raise SystemExit(start_workers(workers or 1))
     with one_of_many() as all_workers:
         note_restart("from the start")
-        _write_part(asked, all_workers, out, exclude, files, overwrite=overwrite, quiet=quiet)
+        _write_together(asked, all_workers, out, overwrite=overwrite, quiet=quiet)
 
 
 @dataclass(frozen=True)
@@ -119,6 +118,8 @@ class _Asked:
     result: Path
     k: int
     direction: Literal["targets", "sources"]
+    exclude: Path | None
+    files: EdgeFileFlags
     only: Path | None
     without: Path | None
     approximate: bool
@@ -130,6 +131,10 @@ class _Asked:
         from arcvec.embeddings import EdgeEmbeddings
 
         return EdgeEmbeddings.load(self.result)
+
+    def read_known(self, exclude: Path) -> Graph:
+        """Return the edges that are known already, over the nodes of the result."""
+        return read_graph(exclude, self.files).over(self.embeddings.nodes)
 
     def open_index(self) -> VectorIndex | None:
         """Return the index, built if it must be; None if the answers are to be exact."""
@@ -144,8 +149,8 @@ class _Asked:
         self,
         out: Path | None,
         ids: NodeIds,
-        exclude: Graph | None,
-        index: VectorIndex | None,
+        known: Graph | None,
+        open_index: Callable[[], VectorIndex | None],
         *,
         overwrite: bool = False,
         quiet: bool = False,
@@ -154,19 +159,24 @@ class _Asked:
         """Write the best new edges of some nodes.
 
         Args:
-            exclude: graph whose edges are known already.
+            known: graph of the edges that are known already.
+            open_index: called last, when all else is known to be right: it may take long.
             pace: passes the answers on, block by block.
         """
         from arcvec.recommendation.candidates import Candidates, known_ids, only_ids, read_names
         from arcvec.recommendation.exact import top_k_blocks
 
-        nodes = self.embeddings.nodes
+        nodes, other = self.embeddings.nodes, self.direction[:-1]
+        columns = {"node": "VARCHAR", "rank": "INTEGER", other: "VARCHAR", "score": "FLOAT"}
+        probable = probability_function(self.result, self.embeddings, self.probability)
+        if probable:
+            columns["probability"] = "FLOAT"
         candidates = Candidates.of(
             nodes,
             self.direction,
             only=only_ids(nodes, read_names(self.only), f"--only {self.only}"),
             without=known_ids(nodes, read_names(self.without), f"--without {self.without}"),
-            exclude=exclude,
+            exclude=known,
         )
         blocks = top_k_blocks(
             self.embeddings,
@@ -174,56 +184,50 @@ class _Asked:
             ids=ids,
             candidates=candidates,
             direction=self.direction,
-            index=index,
+            index=open_index(),
         )
-        other = self.direction[:-1]
-        columns = {"node": "VARCHAR", "rank": "INTEGER", other: "VARCHAR", "score": "FLOAT"}
-        probable = probability_function(self.result, self.embeddings, self.probability)
-        if probable:
-            columns["probability"] = "FLOAT"
         with node_progress(len(ids), quiet=quiet) as report:
             rows = _rows(self.embeddings, pace(blocks), report, probable)
             write_table(out, columns, rows, overwrite=overwrite)
 
 
-def _write_part(
-    asked: _Asked,
-    workers: Workers,
-    out: Path,
-    exclude: Path | None,
-    files: EdgeFileFlags,
-    *,
-    overwrite: bool,
-    quiet: bool,
+def _write_together(
+    asked: _Asked, workers: Workers, out: Path, *, overwrite: bool, quiet: bool
 ) -> None:
-    """Write what this worker's nodes are recommended, into a folder with the parts of all."""
+    """Write a folder with the best new edges of all nodes, in a part of each worker."""
     from arcvec.scaleout.files import shared_folder
 
     with shared_folder(workers, out, overwrite=overwrite, checksums=False) as folder:
-        index = workers.after_first(asked.open_index)
-        known = None if exclude is None else _shared_known(asked, workers, exclude, files, folder)
-        mine = workers.share(len(asked.embeddings.nodes))
-        asked.write(
-            folder / f"part-{workers.rank:05}{out.suffix}",
-            np.arange(mine.start, mine.stop),
-            known,
-            index,
-            quiet=quiet or not workers.is_first,
-            pace=workers.in_step,
-        )
+        part = folder / f"part-{workers.rank:05}{out.suffix}"
+        _write_part(asked, workers, part, folder / "known", quiet=quiet or not workers.is_first)
         if workers.is_first:
-            shutil.rmtree(folder / _KNOWN, ignore_errors=True)
+            shutil.rmtree(folder / "known", ignore_errors=True)
             (folder / TABLE_MARKER).touch()
 
 
-def _shared_known(
-    asked: _Asked, workers: Workers, exclude: Path, files: EdgeFileFlags, folder: Path
-) -> Graph:
-    """Return the known edges over the nodes of the result, on disk as far as they can be."""
+def _write_part(asked: _Asked, workers: Workers, out: Path, scratch: Path, *, quiet: bool) -> None:
+    """Write what the nodes of this worker are recommended.
+
+    Args:
+        scratch: folder for known edges that all workers map; nobody needs it afterwards.
+    """
+    mine = workers.share(len(asked.embeddings.nodes))
+    asked.write(
+        out,
+        np.arange(mine.start, mine.stop),
+        None if asked.exclude is None else _mapped_known(asked, workers, asked.exclude, scratch),
+        lambda: workers.after_first(asked.open_index),
+        quiet=quiet,
+        pace=workers.in_step,
+    )
+
+
+def _mapped_known(asked: _Asked, workers: Workers, exclude: Path, scratch: Path) -> Graph:
+    """Return the known edges, on disk as far as they can be."""
     from arcvec.scaleout.graphs import mapped_both_ways, mapped_graph
 
-    nodes, kept = asked.embeddings.nodes, folder / _KNOWN / "graph"
-    graph = mapped_graph(workers, exclude, kept, lambda: read_graph(exclude, files).over(nodes))
+    kept = scratch / "graph"
+    graph = mapped_graph(workers, exclude, kept, lambda: asked.read_known(exclude))
     return mapped_both_ways(workers, graph, kept) if asked.direction == "sources" else graph
 
 

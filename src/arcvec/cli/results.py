@@ -76,6 +76,7 @@ def evaluate(
         raise SystemExit(start_workers(workers or 1))
     with one_of_many() if shared else nullcontext() as worker:
         parts = read_split(split)
+        together = None if worker is None else _together(worker, parts)
         reports = {
             name: link_prediction(
                 scorer,
@@ -83,7 +84,7 @@ def evaluate(
                 ranking=ranking,
                 max_ranked_edges=max_ranked_edges,
                 seed=seed,
-                together=None if worker is None else _together(worker, parts),
+                together=together,
             )
             for name, scorer in _scorers(result, method, parts.train)
         }

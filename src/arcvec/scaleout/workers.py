@@ -87,7 +87,7 @@ class Workers:
         return self.rank == 0
 
     def share(self, count: int) -> range:
-        """Return which of `count` things are this worker's: a range, as long as any other."""
+        """Return which of `count` things are this worker's; ranges differ by one at most."""
         first, end = (count * (self.rank + i) // self.count for i in (0, 1))
         return range(first, end)
 
