@@ -7,6 +7,7 @@ import duckdb
 import pytest
 
 from arcvec.storage import (
+    TABLE_MARKER,
     new_file,
     new_folder,
     read_json,
@@ -58,6 +59,23 @@ def test_overwriting_replaces_the_whole_folder(tmp_path):
     with new_folder(tmp_path / "out", overwrite=True) as folder:
         (folder / "a.txt").write_text("new")
     assert sorted(os.listdir(tmp_path / "out")) == ["a.txt", "checksums.txt"]
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_table_in_parts_is_overwritten_and_has_no_checksums(tmp_path):
+    for overwrite in (False, True):
+        with new_folder(tmp_path / "out", overwrite=overwrite, checksums=False) as folder:
+            (folder / TABLE_MARKER).touch()
+    assert os.listdir(tmp_path / "out") == [TABLE_MARKER]
+
+
+def test_a_folder_replaces_no_file(tmp_path):
+    (tmp_path / "out").write_text("a table")
+    with (
+        pytest.raises(FileExistsError, match="is a file; expected the name of a folder"),
+        new_folder(tmp_path / "out", overwrite=True),
+    ):
+        pass
     assert os.listdir(tmp_path) == ["out"]
 
 

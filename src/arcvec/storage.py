@@ -24,6 +24,8 @@ from arcvec.locks import sole_writer
 
 _HEADERS = ("meta.json", "split.json", "settings.json", "checkpoint.json")
 DEMO_MARKER = "arcvec-demo.txt"
+# In a folder of tables: Spark and pandas pass over such a name, polars over an empty file.
+TABLE_MARKER = "_arcvec-table"
 # Bytes; with less than these free, a disk is full for whatever is being written.
 _LITTLE_ROOM = 1 << 20
 # What numpy raises besides ValueError where the header of an array is damaged, which is Python.
@@ -60,8 +62,9 @@ def require_writable(path: Path, *, overwrite: bool = False, inputs: Iterable[Pa
 
 
 def _is_ours(folder: Path) -> bool:
-    """Tell whether arcvec wrote a folder: it is empty, or has a header of one of our formats."""
-    if (folder / DEMO_MARKER).is_file() or not any(folder.iterdir()):
+    """Tell whether arcvec wrote a folder: it is empty, or has a marker or a header of ours."""
+    marked = any((folder / marker).is_file() for marker in (DEMO_MARKER, TABLE_MARKER))
+    if marked or not any(folder.iterdir()):
         return True
     for name in _HEADERS:
         try:
@@ -74,21 +77,27 @@ def _is_ours(folder: Path) -> bool:
 
 
 @contextmanager
-def new_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def new_folder(path: Path, *, overwrite: bool = False, checksums: bool = True) -> Iterator[Path]:
     """Yield an empty temporary folder that becomes `path` when the block ends without an error.
 
-    Its files get checksums. One that `path` names already stays as it is until that moment.
+    One that `path` names already stays as it is until that moment.
+
+    Args:
+        checksums: write those of its files; other tools may stumble over one that is no table.
 
     Raises:
-        FileExistsError: `path` exists and `overwrite` is false.
+        FileExistsError: `path` exists and `overwrite` is false, or it is a file.
         BlockingIOError: another process is writing it.
     """
     with _place_for(path, overwrite) as path:
+        if path.is_file():
+            raise FileExistsError(f"{path} is a file; expected the name of a folder")
         partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.parent))
         try:
             with _room_on_disk(path):
                 yield partial
-                write_checksums(partial)
+                if checksums:
+                    write_checksums(partial)
                 partial.chmod(0o755)
                 for file in partial.rglob("*"):
                     _flush(file)
@@ -199,8 +208,7 @@ def write_table(
     if path is None:
         _write_csv(sys.stdout, columns, rows)
         return
-    if path.suffix not in (".csv", ".tsv", ".parquet"):
-        raise ValueError(f"{path}: expected a name ending in .csv, .tsv or .parquet")
+    require_table_name(path)
     with new_file(path, overwrite=overwrite) as partial:
         text = partial.with_suffix(".csv") if path.suffix == ".parquet" else partial
         try:
@@ -211,6 +219,12 @@ def write_table(
         finally:
             if text != partial:
                 text.unlink(missing_ok=True)
+
+
+def require_table_name(path: Path) -> None:
+    """Raise a `ValueError` if the suffix of a path is not that of a table."""
+    if path.suffix not in (".csv", ".tsv", ".parquet"):
+        raise ValueError(f"{path}: expected a name ending in .csv, .tsv or .parquet")
 
 
 def _write_csv(

@@ -7,7 +7,8 @@ import pytest
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.comparison import compare_reports
 from arcvec.evaluation.link_prediction import link_prediction
-from arcvec.evaluation.metrics import mean_reciprocal_rank, rank_edges
+from arcvec.evaluation.metrics import rank_edges
+from arcvec.evaluation.together import Alone
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.graph.split import split_edges
@@ -68,11 +69,20 @@ def test_sample_of_ranked_edges():
     whole = link_prediction(scorer, split, max_ranked_edges=None)
     sample = link_prediction(scorer, split, max_ranked_edges=30, seed=1)
     assert (whole.num_ranked, sample.num_ranked) == (60, 30)
-    assert whole.mrr == mean_reciprocal_rank(rank_edges(scorer, split.test, split.graph))
+    ranks = rank_edges(scorer, split.test, split.graph)
+    assert whole.mrr == np.mean(1 / ranks)
+    assert whole.hits_at_10 == np.mean(ranks <= 10)
     assert abs(whole.mrr - sample.mrr) < 4 * sample.mrr_standard_error
     assert sample == link_prediction(scorer, split, max_ranked_edges=30, seed=1)
     assert sample.mrr != link_prediction(scorer, split, max_ranked_edges=30, seed=2).mrr
     assert sample.auc == whole.auc
+
+
+def test_standard_errors_are_those_of_a_mean():
+    values = np.array([1.0, 0.5, 0.25, 1 / 10.5])
+    assert Alone().standard_error(values) == pytest.approx(np.std(values, ddof=1) / 2)
+    hits = np.array([True, True, False, False])
+    assert Alone().standard_error(hits) == pytest.approx(np.std([1, 1, 0, 0], ddof=1) / 2)
 
 
 def test_samples_are_within_their_standard_errors():

@@ -4,17 +4,11 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation import metrics
-from arcvec.evaluation.metrics import (
-    hits_at,
-    mean_reciprocal_rank,
-    rank_edges,
-    standard_error_of_hits,
-    standard_error_of_mrr,
-)
+from arcvec.evaluation.metrics import rank_edges
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.kernels import curves
-from arcvec.kernels.curves import average_precision, roc_auc
+from arcvec.kernels.curves import Areas, curve_sums, roc_auc
 
 
 def embeddings_of(scores) -> EdgeEmbeddings:
@@ -33,7 +27,7 @@ def test_areas_against_scikit_learn():
     scores = np.concatenate([positive, negative])
     assert roc_auc(positive, negative) == pytest.approx(roc_auc_score(labels, scores))
     expected = average_precision_score(labels, scores)
-    assert average_precision(positive, negative) == pytest.approx(expected)
+    assert Areas.of(positive, negative).average_precision == pytest.approx(expected)
 
 
 def test_auc_is_the_chance_of_winning():
@@ -48,16 +42,30 @@ def test_blocks_of_any_size_give_the_same_areas(monkeypatch, block):
     generator = np.random.default_rng(2)
     positive = generator.integers(40, size=300).astype(np.float32) + 3
     negative = generator.integers(40, size=500).astype(np.float32)
-    whole = roc_auc(positive, negative), average_precision(positive, negative)
+    whole = Areas.of(positive, negative)
     monkeypatch.setattr(curves, "BLOCK_NEGATIVES", block)
-    assert (roc_auc(positive, negative), average_precision(positive, negative)) == whole
-    shuffled = generator.permutation(positive), generator.permutation(negative)
-    assert (roc_auc(*shuffled), average_precision(*shuffled)) == whole
+    assert Areas.of(positive, negative) == whole
+    assert Areas.of(generator.permutation(positive), generator.permutation(negative)) == whole
+
+
+@pytest.mark.parametrize("cuts", [[], [20], [3, 3, 22], [-5, 50]])
+def test_ranges_of_scores_add_up_to_the_areas(cuts):
+    """Also empty ranges, and cuts at scores that many share."""
+    generator = np.random.default_rng(4)
+    sides = [generator.integers(40, size=size).astype(np.float32) for size in (300, 500)]
+    ranges = [np.split(np.sort(side), np.searchsorted(np.sort(side), cuts)) for side in sides]
+    sums = np.zeros(2)
+    for i, part in enumerate(zip(*ranges, strict=True)):
+        above = tuple(sum(piece.size for piece in side[i + 1 :]) for side in ranges)
+        below = sum(piece.size for piece in ranges[1][:i])
+        sums += curve_sums(*part, num_above=above, num_negatives_below=below)
+    assert Areas.of_sums(300, 500, *sums) == pytest.approx(Areas.of(*sides), rel=1e-12)
 
 
 def test_no_area_without_negatives():
     nothing = np.empty(0, dtype=np.float32)
     assert np.isnan(roc_auc(np.ones(3, dtype=np.float32), nothing))
+    assert np.isnan(Areas.of(nothing, np.ones(3, dtype=np.float32))).all()
 
 
 def test_known_ranks():
@@ -108,13 +116,3 @@ def test_nan_is_not_a_rank():
     )
     with pytest.raises(ValueError, match="got NaN for the edge 1 -> 2"):
         rank_edges(broken, np.array([[1, 2]]), known)
-
-
-def test_numbers_from_ranks():
-    ranks = np.array([1.0, 2.0, 4.0, 10.5])
-    assert mean_reciprocal_rank(ranks) == pytest.approx((1 + 0.5 + 0.25 + 1 / 10.5) / 4)
-    assert hits_at(ranks, 2) == 0.5
-    assert hits_at(ranks, 10) == 0.75
-    reciprocal = [1, 0.5, 0.25, 1 / 10.5]
-    assert standard_error_of_mrr(ranks) == pytest.approx(np.std(reciprocal, ddof=1) / 2)
-    assert standard_error_of_hits(ranks, 2) == pytest.approx(np.std([1, 1, 0, 0], ddof=1) / 2)

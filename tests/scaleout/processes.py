@@ -36,3 +36,12 @@ def run_workers(count, folder, **tasks):
     for process, error in zip(processes, errors, strict=True):
         assert process.returncode == 0, error[-3000:]
     return [dict(np.load(folder / f"{rank}.npz")) for rank in range(count)]
+
+
+def assert_same_report(found, expected):
+    """Check that reports agree: areas of whole numbers exactly, sums to rounding."""
+    assert found.keys() == expected.keys()
+    numbers = [np.array(list(report.values()), dtype=float) for report in (found, expected)]
+    np.testing.assert_allclose(*numbers, rtol=1e-12)
+    for name in ("auc", "auc_random", "auc_reversed"):
+        assert found[name] == expected[name]

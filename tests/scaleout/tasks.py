@@ -7,13 +7,17 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from arcvec.embeddings import EdgeEmbeddings
+from arcvec.evaluation.link_prediction import link_prediction
 from arcvec.graph.graph import Graph
 from arcvec.graph.rmat import rmat_edges
+from arcvec.graph.split import split_edges
 from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.methods.sharded_plan import ShardedPlan
 from arcvec.methods.sharded_start import own_spectral_rows
 from arcvec.methods.training_plan import TrainingPlan
 from arcvec.scaleout.checkpoint import load_sharded, prepare_folder, save_sharded
+from arcvec.scaleout.measuring import MeasuringWorkers
 from arcvec.scaleout.partition import Partition
 from arcvec.scaleout.workers import Workers
 from arcvec.training.loop import Hooks, train
@@ -130,6 +134,57 @@ def load_checkpoint(workers, folder, path):
         "loaded.nodes": partition.nodes_of(workers.rank),
         "loaded.number": np.array(state["number"]),
     }
+
+
+def make_scores(case):
+    """Return the scores of positives and negatives, of all workers together."""
+    generator = np.random.default_rng(5)
+    if case == "many ties":
+        drawn = generator.integers(6, size=700)
+    elif case == "all equal":
+        drawn = np.ones(700)
+    else:
+        drawn = generator.normal(size=700)
+    return np.split(drawn.astype(np.float32), [200])
+
+
+def measured(workers, folder, cases):
+    """Return areas and means of scores of which the last worker has none."""
+    together, results = MeasuringWorkers(workers, 10), {}
+    for case in cases:
+        cuts = np.linspace(0, 1, workers.count)[1:]
+        parts = [np.split(side, (cuts * side.size).astype(int)) for side in make_scores(case)]
+        positive, negative = (side[workers.rank] for side in parts)
+        results[f"{case}.areas"] = np.array(together.areas(positive, negative))
+        results[f"{case}.no negatives"] = np.array(together.areas(positive, negative[:0]))
+        results[f"{case}.mean"] = np.array(together.mean(negative > 0.5))
+        results[f"{case}.error"] = np.array(together.standard_error(negative))
+    return results
+
+
+def make_evaluation(case):
+    """Return a scorer and a split; scores have ties, and test edges may have one source."""
+    graph = make_graph(case != "undirected")
+    if case == "one source":
+        graph = Graph.from_edges([0, 0, 0, 1, 2], [1, 2, 3, 2, 1], nodes=6)
+    split = split_edges(graph, seed=1)
+    sides = np.random.default_rng(2).integers(-2, 3, size=(2, graph.num_nodes, 4))
+    return EdgeEmbeddings(*sides.astype(np.float32), graph.nodes, graph.directed), split
+
+
+def evaluated(workers, folder, cases, **options):
+    results = {}
+    for case in cases:
+        scorer, split = make_evaluation(case)
+        together = MeasuringWorkers(workers, split.train.num_nodes)
+        report = link_prediction(scorer, split, together=together, **options)
+        results[f"{case}.report"] = np.array(json.dumps(report.as_dict()))
+    return results
+
+
+def walked_in_step(workers, folder):
+    """Return what workers of 0, 2, 4, ... items get of them."""
+    return {"items": np.array(list(workers.in_step(range(2 * workers.rank))), dtype=int)}
 
 
 def run(rank, count, folder, tasks):

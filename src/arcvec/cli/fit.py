@@ -10,18 +10,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter, Token
-from cyclopts.validators import Number
 
 from arcvec.cli.errors import fail
+from arcvec.cli.fit_workers import ShardedFit, describe_result, fit_as_worker, stopped
 from arcvec.cli.flags import EdgeFileFlags, EdgeFiles, Out, read_graph
-from arcvec.cli.workers import (
-    ShardedFit,
-    describe_result,
-    fit_as_worker,
-    is_worker,
-    start_workers,
-    stopped,
-)
+from arcvec.cli.workers import NumWorkers, is_shared, is_worker, start_workers
 from arcvec.console import note, plain_print, stop_on_interrupt, training_progress
 from arcvec.locks import sole_writer
 from arcvec.methods.edge_projection import EdgeProjection
@@ -50,7 +43,7 @@ def fit(
     config: Path | None = None,
     earlier: Annotated[Path | None, Parameter(name="--from")] = None,
     budget: Annotated[float | None, Parameter(converter=_as_seconds)] = None,
-    workers: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
+    workers: NumWorkers = None,
     resume: bool = False,
     float16: bool = False,
     overwrite: bool = False,
@@ -84,7 +77,7 @@ def fit(
     if budget is not None and (resume or earlier is not None):
         flag = "--resume" if resume else "--from"
         raise ValueError(f"--budget belongs to fits from the start; leave it or {flag} out")
-    many = workers is not None or is_worker()
+    many = is_shared(workers)
     if many and (budget is not None or earlier is not None):
         flag = "--from" if budget is None else "--budget"
         raise ValueError(f"{flag} belongs to fits of one process; leave it or --workers out")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,13 +18,25 @@ from arcvec.cli.flags import (
     plain_number,
     probability_function,
 )
+from arcvec.cli.workers import (
+    NumWorkers,
+    is_shared,
+    is_worker,
+    note_restart,
+    one_of_many,
+    start_workers,
+)
 from arcvec.console import escape, link_prediction_table, note, output, plain_print
 from arcvec.methods.baselines import Baseline
 from arcvec.storage import require_writable, write_table
 
 if TYPE_CHECKING:
     from arcvec.embeddings import EdgeScorer
+    from arcvec.evaluation.link_prediction import LinkPredictionReport
+    from arcvec.evaluation.together import Together
     from arcvec.graph.graph import Graph
+    from arcvec.graph.split import Split
+    from arcvec.scaleout.workers import Workers
 
 
 def evaluate(
@@ -36,6 +49,7 @@ def evaluate(
     ranking: bool = True,
     max_ranked_edges: int = 100_000,
     seed: int = 0,
+    workers: NumWorkers = None,
 ) -> None:
     """Measure link prediction on the test edges of a split.
 
@@ -47,29 +61,63 @@ def evaluate(
         ranking: rank each test edge's target among all nodes (MRR, hits@k).
         max_ranked_edges: rank a random sample of this many test edges where there are more.
         seed: decides that sample.
+        workers: processes of this machine that share the edges, each with those of its part of the
+            nodes; on several machines, start the command with torchrun instead.
     """
-    from arcvec.embeddings import EdgeEmbeddings
     from arcvec.evaluation.link_prediction import link_prediction
     from arcvec.graph.split import read_split
 
-    parts = read_split(split)
-    reports = {
-        name: link_prediction(
-            scorer, parts, ranking=ranking, max_ranked_edges=max_ranked_edges, seed=seed
-        )
-        for name, scorer in _scorers(result, method, parts.train)
-    }
-    if not reports:
+    if result is None and not method:
         raise ValueError("nothing to evaluate: give a result folder, or baselines with --method")
-    if as_json:
-        values = {name: report.as_dict() for name, report in reports.items()}
-        if result is not None:
-            fitted_on_train = EdgeEmbeddings.load(result).learned_from(parts.train)
-            next(iter(values.values()))["fitted_on_train"] = fitted_on_train
-        only = next(iter(values.values())) if len(values) == 1 else values
-        plain_print(json.dumps(only, indent=2))
-    else:
-        output.print(link_prediction_table(reports, f"Link prediction on {escape(str(split))}"))
+    shared = is_shared(workers)
+    if shared and method:
+        raise ValueError("--method belongs to one process; leave it or --workers out")
+    if shared and not is_worker():
+        raise SystemExit(start_workers(workers or 1))
+    with one_of_many() if shared else nullcontext() as worker:
+        parts = read_split(split)
+        together = None if worker is None else _together(worker, parts)
+        reports = {
+            name: link_prediction(
+                scorer,
+                parts,
+                ranking=ranking,
+                max_ranked_edges=max_ranked_edges,
+                seed=seed,
+                together=together,
+            )
+            for name, scorer in _scorers(result, method, parts.train)
+        }
+        if worker is None or worker.is_first:
+            _print(reports, result, split, parts, as_json=as_json)
+
+
+def _together(worker: Workers, split: Split) -> Together:
+    from arcvec.scaleout.measuring import MeasuringWorkers
+
+    note_restart("from the start")
+    return MeasuringWorkers(worker, split.train.num_nodes)
+
+
+def _print(
+    reports: dict[str, LinkPredictionReport],
+    result: Path | None,
+    folder: Path,
+    split: Split,
+    *,
+    as_json: bool,
+) -> None:
+    from arcvec.embeddings import EdgeEmbeddings
+
+    if not as_json:
+        output.print(link_prediction_table(reports, f"Link prediction on {escape(str(folder))}"))
+        return
+    values = {name: report.as_dict() for name, report in reports.items()}
+    if result is not None:
+        fitted_on_train = EdgeEmbeddings.load(result).learned_from(split.train)
+        next(iter(values.values()))["fitted_on_train"] = fitted_on_train
+    only = next(iter(values.values())) if len(values) == 1 else values
+    plain_print(json.dumps(only, indent=2))
 
 
 def score(

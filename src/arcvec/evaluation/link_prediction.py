@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,17 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcvec.embeddings import EdgeScorer, Scores
-from arcvec.evaluation.metrics import (
-    hits_at,
-    mean_reciprocal_rank,
-    rank_edges,
-    standard_error_of_hits,
-    standard_error_of_mrr,
-)
+from arcvec.evaluation.metrics import rank_edges
+from arcvec.evaluation.together import Alone, Together
 from arcvec.graph.blocks import EdgeArray
 from arcvec.graph.split import Split
-from arcvec.kernels.curves import average_precision, roc_auc
 from arcvec.notebook import html_table
+
+# Numbers of the report -> what a rank adds to their mean.
+_GAINS: dict[str, Callable[[NDArray[np.float64]], NDArray[Any]]] = {
+    "mrr": lambda ranks: 1 / ranks,
+    "hits_at_10": lambda ranks: ranks <= 10,
+    "hits_at_50": lambda ranks: ranks <= 50,
+    "hits_at_100": lambda ranks: ranks <= 100,
+}
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ def link_prediction(
     ranking: bool = True,
     max_ranked_edges: int | None = 100_000,
     seed: int = 0,
+    together: Together | None = None,
 ) -> LinkPredictionReport:
     """Return how well a scorer fitted on `split.train` tells test edges from non-edges.
 
@@ -78,34 +82,34 @@ def link_prediction(
         ranking: also rank test edges among all nodes, which takes longer than all the rest.
         max_ranked_edges: rank a uniform sample of so many test edges; None ranks them all.
         seed: decides the sample.
+        together: those who share the work, each of which gets the whole report; by default this
+            process alone.
     """
     _check_fit(scorer, split)
-    positive, random = _score(scorer, split.test), _score(scorer, split.test_negatives)
-    reversed_negatives = split.reversed_negatives
-    if split.directed_negatives is None or reversed_negatives is None:
-        negative, auc_reversed = random, None
-    else:
-        negative = _score(scorer, split.directed_negatives)
-        backward = _score(scorer, reversed_negatives)
-        auc_reversed = roc_auc(positive, backward) if backward.size else None
-    ranks = _rank_sample(scorer, split, max_ranked_edges, seed) if ranking else None
+    together = together or Alone()
+    positive = _score(scorer, together.share(split.test))
+    random = _score(scorer, together.share(split.test_negatives))
+    against_random = together.areas(positive, random)
+    areas, auc_reversed = against_random, None
+    if split.directed_negatives is not None:
+        edges = together.share(split.directed_negatives)
+        negative = _score(scorer, edges)
+        areas = together.areas(positive, negative)
+        backward = together.areas(positive, negative[split.are_reversed(edges)])
+        auc_reversed = None if np.isnan(backward.auc) else backward.auc
+    ranked = _sample(split.test, max_ranked_edges, seed) if ranking else split.test[:0]
+    # The whole graph is filtered: train, validation, and the test edges outside the sample.
+    ranks = rank_edges(scorer, together.share(ranked), split.graph) if ranking else None
     # Of all test edges, or of one, there is no standard error.
-    drawn = None if ranks is None or ranks.size in (1, len(split.test)) else ranks
+    is_sample = len(ranked) not in (1, len(split.test))
     return LinkPredictionReport(
-        auc=roc_auc(positive, negative),
-        auc_random=roc_auc(positive, random),
+        auc=areas.auc,
+        auc_random=against_random.auc,
         auc_reversed=auc_reversed,
-        average_precision=average_precision(positive, negative),
-        mrr=None if ranks is None else mean_reciprocal_rank(ranks),
-        mrr_standard_error=None if drawn is None else standard_error_of_mrr(drawn),
-        hits_at_10=None if ranks is None else hits_at(ranks, 10),
-        hits_at_10_standard_error=None if drawn is None else standard_error_of_hits(drawn, 10),
-        hits_at_50=None if ranks is None else hits_at(ranks, 50),
-        hits_at_50_standard_error=None if drawn is None else standard_error_of_hits(drawn, 50),
-        hits_at_100=None if ranks is None else hits_at(ranks, 100),
-        hits_at_100_standard_error=None if drawn is None else standard_error_of_hits(drawn, 100),
+        average_precision=areas.average_precision,
         num_test_edges=len(split.test),
-        num_ranked=0 if ranks is None else ranks.size,
+        num_ranked=len(ranked),
+        **_numbers_of_ranks(ranks, together, is_sample=is_sample),
     )
 
 
@@ -135,14 +139,24 @@ def _score(scorer: EdgeScorer, edges: EdgeArray) -> Scores:
     return scores
 
 
-def _rank_sample(
-    scorer: EdgeScorer, split: Split, max_ranked_edges: int | None, seed: int
-) -> NDArray[np.float64]:
-    if max_ranked_edges is not None and max_ranked_edges < 1:
-        raise ValueError(f"expected max_ranked_edges of at least 1, got {max_ranked_edges}")
-    edges = split.test
-    if max_ranked_edges is not None and max_ranked_edges < len(edges):
-        generator = np.random.default_rng(seed)
-        edges = edges[generator.choice(len(edges), max_ranked_edges, replace=False)]
-    # The whole graph is filtered: train, validation, and the test edges outside the sample.
-    return rank_edges(scorer, edges, split.graph)
+def _sample(edges: EdgeArray, max_edges: int | None, seed: int) -> EdgeArray:
+    """Return so many of the edges, drawn uniformly, or all of them where there are no more."""
+    if max_edges is not None and max_edges < 1:
+        raise ValueError(f"expected max_ranked_edges of at least 1, got {max_edges}")
+    if max_edges is None or max_edges >= len(edges):
+        return edges
+    generator = np.random.default_rng(seed)
+    return edges[generator.choice(len(edges), max_edges, replace=False)]
+
+
+def _numbers_of_ranks(
+    ranks: NDArray[np.float64] | None, together: Together, *, is_sample: bool
+) -> dict[str, float | None]:
+    """Return what the report says of ranks, by its names for it; None where there are none."""
+    numbers: dict[str, float | None] = {}
+    for name, gain in _GAINS.items():
+        gains = None if ranks is None else gain(ranks)
+        error = None if gains is None or not is_sample else together.standard_error(gains)
+        numbers[name] = None if gains is None else together.mean(gains)
+        numbers[f"{name}_standard_error"] = error
+    return numbers

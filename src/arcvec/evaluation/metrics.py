@@ -1,8 +1,6 @@
-"""Ranks of edges among all nodes, and what they come to."""
+"""Ranks of edges among all nodes."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,31 +45,6 @@ def rank_edges(scorer: EdgeScorer, edges: NodeIds, known: Graph) -> NDArray[np.f
         source, target = edges[np.isnan(ranks).argmax()]
         raise ValueError(f"expected finite scores, got NaN for the edge {source} -> {target}")
     return ranks
-
-
-def mean_reciprocal_rank(ranks: NDArray[np.float64]) -> float:
-    """Return the mean of 1 / rank."""
-    return float((1 / ranks).mean())
-
-
-def standard_error_of_mrr(ranks: NDArray[np.float64]) -> float:
-    """Return how far the mean reciprocal rank of a sample of edges may be off; needs 2 ranks."""
-    return _standard_error(1 / ranks)
-
-
-def hits_at(ranks: NDArray[np.float64], k: int) -> float:
-    """Return the fraction of ranks that are at most k."""
-    return float((ranks <= k).mean())
-
-
-def standard_error_of_hits(ranks: NDArray[np.float64], k: int) -> float:
-    """Return how far the hits at k of a sample of edges may be off; needs 2 ranks."""
-    return _standard_error(ranks <= k)
-
-
-def _standard_error(values: NDArray[Any]) -> float:
-    """Return the standard error of the mean of values drawn from many."""
-    return float(values.std(ddof=1) / np.sqrt(values.size))
 
 
 def _rank_block(

@@ -76,7 +76,11 @@ class Split:
         negatives = self.directed_negatives
         if negatives is None:
             return None
-        return negatives[self.graph.has_edges(negatives[:, 1], negatives[:, 0])]
+        return negatives[self.are_reversed(negatives)]
+
+    def are_reversed(self, pairs: EdgeArray) -> NDArray[np.bool_]:
+        """Tell which of some pairs of nodes are the reverse of an edge of the whole graph."""
+        return self.graph.has_edges(pairs[:, 1], pairs[:, 0])
 
     def __repr__(self) -> str:
         return f"Split({self.train!r}, {len(self.test):,} test edges)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,10 +16,10 @@ from arcvec.graph.names import NodeNames
 from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.methods.sharded_plan import ShardedPlan
 from arcvec.methods.stored_vectors import stored_vectors
-from arcvec.scaleout.files import write_rows
+from arcvec.scaleout.files import shared_folder, write_rows
 from arcvec.scaleout.partition import Partition
 from arcvec.scaleout.workers import Workers
-from arcvec.storage import new_folder, write_json
+from arcvec.storage import write_json
 from arcvec.training.loop import Hooks
 
 Vectors = NDArray[np.float32]
@@ -51,18 +50,13 @@ class ShardedResult:
     def save(self, path: Path, *, float16: bool = False, overwrite: bool = False) -> None:
         """Write one result folder, each worker its part; called by all of them."""
         dtype = np.float16 if float16 else np.float32
-        with ExitStack() as stack:
-            if self.workers.is_first:
-                made = stack.enter_context(new_folder(path, overwrite=overwrite))
-            folder = Path(self.workers.agree(lambda: str(made)))
+        with shared_folder(self.workers, path, overwrite=overwrite) as folder:
             for name, array in self.arrays.items():
                 write_rows(folder / f"{name}.npy", array, dtype, self.partition, self.workers)
             if self.workers.is_first:
                 self.nodes.save(folder / "nodes.txt")
                 header = result_header(directed=self.directed, weights=self.weights)
                 write_json(folder / "settings.json", {**header, **self.settings})
-        # Nobody leaves before the folder has its name.
-        self.workers.wait_for_all()
 
 
 def fit_sharded(

@@ -181,8 +181,8 @@ class ShardedStream(BatchStream):
     def _pairs(self, number: int) -> tuple[Ids, Ids]:
         """Return the pairs of a round whose source this worker owns, shuffled."""
         workers, per_round = self.workers, self.pairs.walks_per_round
-        first, end = (per_round * (workers.rank + i) // workers.count for i in (0, 1))
-        made = self.pairs.pairs(number * per_round + first, end - first)
+        mine = workers.share(per_round)
+        made = self.pairs.pairs(number * per_round + mine.start, len(mine))
         sources, targets = self._to_owners(np.stack(made, axis=1)).T
         seed = derive_seed(self.seed, "shuffle", number, workers.rank)
         order = np.random.default_rng(seed).permutation(sources.size)
@@ -209,7 +209,7 @@ class ShardedStream(BatchStream):
         nothing = np.empty((0, 2), dtype=np.int32)
         if self.settings.kind == "fixed":
             return [(_NOBODY, _NOBODY)] * len(pair_counts), [nothing] * len(pair_counts)
-        workers, blocks, found = self.workers, [], [np.empty((0, 3), dtype=np.int32)]
+        blocks, found = [], [np.empty((0, 3), dtype=np.int32)]
         with_reversed = self.graph.directed and self.settings.reversed_weight > 0
         for i, num_pairs in enumerate(pair_counts):
             generator = np.random.default_rng(derive_seed(self.seed, "batch", number, i))
@@ -217,8 +217,8 @@ class ShardedStream(BatchStream):
             if with_reversed:
                 count = -(-int(num_pairs) // PAIRS_PER_REVERSED)
                 entries = generator.integers(self.graph.indices.size, size=count)
-                share = slice(*(count * (workers.rank + end) // workers.count for end in (0, 1)))
-                ends = self._turned_round(entries[share])
+                mine = self.workers.share(count)
+                ends = self._turned_round(entries[mine.start : mine.stop])
                 found.append(np.stack([*ends, np.full(ends[0].size, i, dtype=np.int32)], axis=1))
         if not with_reversed:
             return blocks, [nothing] * len(pair_counts)

@@ -1,8 +1,10 @@
-"""Arrays with a row for each node, written by all workers into one file."""
+"""Files and folders that all workers write together."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,26 @@ from numpy.typing import DTypeLike, NDArray
 
 from arcvec.scaleout.partition import Partition
 from arcvec.scaleout.workers import Workers
+from arcvec.storage import new_folder
+
+
+@contextmanager
+def shared_folder(
+    workers: Workers, path: Path, *, overwrite: bool = False, checksums: bool = True
+) -> Iterator[Path]:
+    """Yield the same empty temporary folder to all workers; it becomes `path` when all are done.
+
+    Args:
+        path: on a file system that all workers see.
+        overwrite, checksums: see `new_folder`.
+    """
+    with ExitStack() as stack:
+        if workers.is_first:
+            made = stack.enter_context(new_folder(path, overwrite=overwrite, checksums=checksums))
+        yield Path(workers.agree(lambda: str(made)))
+        workers.wait_for_all()
+    # Nobody leaves before the folder has its name.
+    workers.wait_for_all()
 
 
 def write_rows(
@@ -20,7 +42,7 @@ def write_rows(
     partition: Partition,
     workers: Workers,
 ) -> None:
-    """Write an .npy file of all nodes, in the order of their ids; no worker ever has all of it.
+    """Write an .npy file of a row for each node, in the order of ids; no worker ever has them all.
 
     Args:
         path: on a file system that all workers see.

@@ -17,10 +17,18 @@ def shared_graph(workers: Workers, folder: Path, make: Callable[[], Graph]) -> G
     Args:
         folder: where it is kept; on a file system that all workers see.
     """
-    if workers.is_first:
-        _save(make(), folder)
-    workers.wait_for_all()
-    return mapped_both_ways(workers, load_graph(folder), folder)
+    return mapped_both_ways(workers, _kept_graph(workers, folder, make), folder)
+
+
+def mapped_graph(workers: Workers, path: Path, folder: Path, read: Callable[[], Graph]) -> Graph:
+    """Return the graph at a path, memory-mapped on every worker: what is no folder becomes one.
+
+    Args:
+        folder: where it is kept if it is no graph folder already.
+        read: returns the graph.
+    """
+    is_mapped = (path / "meta.json").is_file()
+    return read() if is_mapped else _kept_graph(workers, folder, read)
 
 
 def mapped_both_ways(workers: Workers, graph: Graph, folder: Path) -> Graph:
@@ -34,6 +42,13 @@ def mapped_both_ways(workers: Workers, graph: Graph, folder: Path) -> Graph:
     # In the place of the one that would be made in memory when it is first asked for.
     graph.__dict__["transposed"] = load_graph(turned)
     return graph
+
+
+def _kept_graph(workers: Workers, folder: Path, make: Callable[[], Graph]) -> Graph:
+    if workers.is_first:
+        _save(make(), folder)
+    workers.wait_for_all()
+    return load_graph(folder)
 
 
 def _save(graph: Graph, folder: Path) -> None:

@@ -1,13 +1,13 @@
-"""The workers of a training, and what they tell each other."""
+"""The workers that share a task, and what they tell each other."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
@@ -18,6 +18,8 @@ from torch import Tensor
 from torch._C._distributed_c10d import Store
 
 from arcvec.scaleout.rendezvous import open_store
+
+T = TypeVar("T")
 
 # Longer than any worker is at work on its own: one that died is noticed at once, by its connection.
 _PATIENCE = timedelta(hours=2)
@@ -84,6 +86,11 @@ class Workers:
         """Whether this worker does what one alone must do: print, rename, clean up."""
         return self.rank == 0
 
+    def share(self, count: int) -> range:
+        """Return which of `count` things are this worker's; ranges differ by one at most."""
+        first, end = (count * (self.rank + i) // self.count for i in (0, 1))
+        return range(first, end)
+
     def sum(self, values: Tensor, purpose: str = "other") -> Tensor:
         """Return the sum over all workers."""
         total = values.detach().clone()
@@ -104,6 +111,23 @@ class Workers:
     def wait_for_all(self) -> None:
         """Return when all workers are here."""
         self.any(False)
+
+    def after_first(self, act: Callable[[], T]) -> T:
+        """Return what `act` gives: the first worker does it before the others, who find it done."""
+        found = [act()] if self.is_first else []
+        self.wait_for_all()
+        return found[0] if found else act()
+
+    def in_step(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield this worker's items, however many, no faster than the others get theirs.
+
+        So one that fails stops all of them at the next item, not when their work is done.
+        """
+        for item in items:
+            self.any(True)
+            yield item
+        while self.any(False):
+            pass
 
     def exchange(
         self, values: Tensor, sent: Sequence[int], received: Sequence[int], purpose: str
