@@ -21,8 +21,9 @@ NodeIds: TypeAlias = NDArray[np.integer]
 ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"))
 
 _COMPARED = 200_000
-# Bytes of names that are decoded at a time.
+# Bytes of names that are looked at at a time.
 _CHUNK = 1 << 24
+_END = ord("\n")
 
 
 class NodeNames(Sequence[str]):
@@ -37,10 +38,9 @@ class NodeNames(Sequence[str]):
 
     def __init__(self, text: NDArray[np.uint8]) -> None:
         """Take the bytes of a `nodes.txt`, memory-mapped or not; every line ends in a newline."""
-        if text.size and text[-1] != ord("\n"):
+        if text.size and text[-1] != _END:
             raise ValueError("node names: expected a newline after the last name; file cut short?")
         self.text = text
-        self._ends = np.flatnonzero(text == ord("\n"))
 
     @classmethod
     def from_strings(cls, names: Iterable[object]) -> NodeNames:
@@ -74,7 +74,21 @@ class NodeNames(Sequence[str]):
         self.text.tofile(path)
 
     def __len__(self) -> int:
-        return self._ends.size
+        return self._length
+
+    @cached_property
+    def _length(self) -> int:
+        return sum(int((self.text[some] == _END).sum()) for some in self._chunks())
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        """Where each name ends; eight bytes a name, which a training does not need."""
+        ends = [np.flatnonzero(self.text[some] == _END) + some.start for some in self._chunks()]
+        return np.concatenate([np.empty(0, dtype=np.int64), *ends])
+
+    def _chunks(self) -> Iterator[slice]:
+        for start in range(0, self.text.size, _CHUNK):
+            yield slice(start, start + _CHUNK)
 
     @overload
     def __getitem__(self, index: int) -> str: ...
