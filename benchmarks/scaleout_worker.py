@@ -26,7 +26,8 @@ from arcvec.methods.sharded_plan import ShardedPlan
 from arcvec.methods.training_plan import TrainingPlan
 from arcvec.scaleout.graphs import mapped_both_ways, shared_graph
 from arcvec.scaleout.workers import Workers
-from arcvec.training.loop import Hooks, train
+from arcvec.training.hooks import Hooks
+from arcvec.training.loop import train
 
 
 def make_plan(arguments: argparse.Namespace, workers: Workers | None) -> TrainingPlan:

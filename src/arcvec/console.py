@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from arcvec.evaluation.experiment import GridProgress
     from arcvec.evaluation.link_prediction import LinkPredictionReport
     from arcvec.evaluation.table_text import Table as TextTable
-    from arcvec.training.loop import Progress
+    from arcvec.training.hooks import Progress
 
 output = Console(highlight=False)
 """Results, on standard output."""

@@ -34,7 +34,7 @@ def run_demo(out: Path, seed: int) -> None:
     Raises:
         FileExistsError: `out` exists and no demo made it.
     """
-    from arcvec.training.loop import Hooks
+    from arcvec.training.hooks import Hooks
 
     if out.exists() and not (out / DEMO_MARKER).is_file():
         raise FileExistsError(f"{out} exists already and is no demo's; choose another name")

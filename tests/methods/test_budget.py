@@ -3,7 +3,8 @@ import pytest
 
 from arcvec.methods.budget import fit_within
 from arcvec.methods.edge_projection import EdgeProjection
-from arcvec.training.loop import Hooks, Interrupted
+from arcvec.methods.sketch import SpectralSketch
+from arcvec.training.hooks import Hooks, Interrupted
 from arcvec.training.settings import TrainSettings
 from tests.methods.test_edge_projection import planted_graph
 
@@ -24,9 +25,18 @@ def test_with_time_enough_it_is_the_whole_fit():
     assert reports[-1].step < len(reports)  # first some steps to see how fast they are
 
 
-def test_without_time_it_is_one_step_on_all_edges():
+def test_without_time_it_is_a_sketch():
     graph = planted_graph(60)
     fitted = fit_within(0.0, METHOD, graph)
+    assert same(fitted, SpectralSketch(dim=8, seed=METHOD.seed).fit(graph))
+    assert fitted.settings["steps_done"] == 0
+
+
+def test_with_hardly_any_it_is_one_step_on_all_edges():
+    """Where a step takes longer than there is."""
+    steps = []
+    hooks = Hooks(report=steps.append)
+    fitted = fit_within(3.0, METHOD, planted_graph(60), hooks, clock=lambda: 10 * len(steps))
     assert fitted.dim == 8
     assert fitted.settings["steps_done"] == 1
     assert fitted.settings["validation_auc"] is None

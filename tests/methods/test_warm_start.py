@@ -7,7 +7,7 @@ from arcvec.graph.names import NodeNames
 from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.methods.warm_start import WarmStart
 from arcvec.model.settings import ModelSettings
-from arcvec.training.loop import Hooks, Interrupted
+from arcvec.training.hooks import Hooks, Interrupted
 from arcvec.training.settings import TrainSettings
 from tests.methods.test_edge_projection import planted_graph
 

@@ -20,7 +20,8 @@ from arcvec.scaleout.checkpoint import load_sharded, prepare_folder, save_sharde
 from arcvec.scaleout.measuring import MeasuringWorkers
 from arcvec.scaleout.partition import Partition
 from arcvec.scaleout.workers import Workers
-from arcvec.training.loop import Hooks, train
+from arcvec.training.hooks import Hooks
+from arcvec.training.loop import train
 
 # One batch a round, so that it has the same pairs on any number of workers.
 BLOCK = {

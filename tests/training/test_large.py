@@ -8,7 +8,7 @@ from arcvec.methods import training_plan
 from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.training import state as states
 from arcvec.training import validation as validations
-from arcvec.training.loop import Hooks, Interrupted
+from arcvec.training.hooks import Hooks, Interrupted
 from arcvec.training.settings import TrainSettings
 from arcvec.training.validation import choose_validation
 

@@ -12,7 +12,8 @@ from arcvec.model.settings import ModelSettings
 from arcvec.sampling.batches import BatchStream, Place
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.training.checkpoint import load_checkpoint
-from arcvec.training.loop import Hooks, Interrupted, learning_rate, train
+from arcvec.training.hooks import Hooks, Interrupted
+from arcvec.training.loop import learning_rate, train
 from arcvec.training.settings import TrainSettings
 from arcvec.training.state import History
 from arcvec.training.validation import hold_out

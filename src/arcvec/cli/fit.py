@@ -70,7 +70,7 @@ def fit(
     """
     from arcvec.embeddings import EdgeEmbeddings
     from arcvec.methods.budget import fit_within
-    from arcvec.training.loop import Hooks, Interrupted
+    from arcvec.training.hooks import Hooks, Interrupted
 
     started = time.perf_counter() - time.process_time()  # little else than this process ran so far
     require_writable(out, overwrite=overwrite, inputs=[graph])

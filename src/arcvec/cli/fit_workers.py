@@ -44,7 +44,7 @@ class ShardedFit:
         from arcvec.methods.sharded_fit import fit_sharded
         from arcvec.scaleout.checkpoint import has_checkpoint, prepare_folder
         from arcvec.scaleout.failure import restart_count
-        from arcvec.training.loop import Hooks
+        from arcvec.training.hooks import Hooks
 
         with ExitStack() as stack:
             if workers.is_first:
@@ -87,7 +87,7 @@ class ShardedFit:
 
 def fit_as_worker(asked: ShardedFit) -> None:
     """Do one worker's part of a fit; the first one says what came of it."""
-    from arcvec.training.loop import Interrupted
+    from arcvec.training.hooks import Interrupted
 
     with one_of_many() as workers:
         try:

@@ -1,4 +1,7 @@
-"""A fit in a given time: all of it where there is time enough, else one training that ends then."""
+"""A fit in a given time: all of it where there is time enough, else one training that ends then.
+
+Where there is no time for a training either, there is one for a look at the graph.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.methods.sketch import SpectralSketch
 
 if TYPE_CHECKING:
     from arcvec.embeddings import EdgeEmbeddings
     from arcvec.graph.graph import Graph
-    from arcvec.training.loop import Hooks, Progress
+    from arcvec.training.hooks import Hooks, Progress
 
+# Of which torch takes more than one to import: what is trained in the rest is no better.
+_SECONDS_TO_TRAIN = 3.0
 # The first steps warm caches up: speed is what the ones after them say.
 _STEPS_TO_WARM_UP, _STEPS_TO_MEASURE = 1, 3
 # What making the vectors of all nodes takes after the last step, as part of the time.
@@ -31,13 +37,16 @@ def fit_within(
     """Return vectors of all nodes after about so many seconds, or sooner where all is done.
 
     Where they are too few for the whole method, one member is trained on all edges, without trials,
-    and its learning rate falls to zero when they end.
+    and its learning rate falls to zero when they end. Where they are too few for that, vectors are
+    those of `SpectralSketch`.
 
     Args:
         clock: tells the seconds since some moment.
     """
-    from arcvec.training.loop import Hooks, Interrupted
+    from arcvec.training.hooks import Hooks, Interrupted
 
+    if seconds < _SECONDS_TO_TRAIN:
+        return SpectralSketch(dim=method.dim, seed=method.seed).fit(graph)
     hooks = hooks or Hooks()
     deadline = clock() + seconds * (1 - _LEFT_FOR_THE_END)
     pace = _Pace(deadline, steps_of_all(method, graph), clock)

@@ -22,7 +22,7 @@ from arcvec.training.settings import TrainSettings
 
 if TYPE_CHECKING:
     from arcvec.training.course import Plan
-    from arcvec.training.loop import Hooks
+    from arcvec.training.hooks import Hooks
     from arcvec.training.state import Trained
 
 # On held-out edges, the mean of several trainings is better than one where there is room for it: at
@@ -169,7 +169,7 @@ class EdgeProjection(TrainedMethod):
         Symmetric and tied models have one vector of `dim` numbers per node for both ends.
 
         Args:
-            hooks: progress reports, checkpoints, a way to stop; see `arcvec.training.loop.Hooks`.
+            hooks: progress reports, checkpoints, a way to stop; see `arcvec.training.hooks.Hooks`.
             start: an earlier result to go on from: nodes that it knows by name begin at their
                 vectors there, and one training goes on from them with a falling learning rate.
 

@@ -20,7 +20,7 @@ from arcvec.scaleout.files import shared_folder, write_rows
 from arcvec.scaleout.partition import Partition
 from arcvec.scaleout.workers import Workers
 from arcvec.storage import write_json
-from arcvec.training.loop import Hooks
+from arcvec.training.hooks import Hooks
 
 Vectors = NDArray[np.float32]
 

@@ -136,11 +136,8 @@ def spectral_rows(graph: Graph, columns: int, seed: int) -> NDArray[np.float32]:
     direction, with rows of norm 1; then logarithms of degrees. Random numbers of their size fill
     what is left on small graphs.
     """
-    sums, total = _strengths(graph)
-    # With the mean degree added, the leading vectors are about the graph as a whole: otherwise
-    # they are about pairs and triangles that hang on it by a single edge.
-    mean = total / graph.num_nodes
-    matrix = _scaled(graph, *(inverse_power(side + mean, 0.5) for side in sums))
+    sums, _ = _strengths(graph)
+    matrix = regularised(graph, 1.0)
     sides = 2 if graph.directed else 1
     count = min((columns - sides) // sides, graph.num_nodes)
     spread = columns**-0.5
@@ -162,6 +159,17 @@ def spectral_rows(graph: Graph, columns: int, seed: int) -> NDArray[np.float32]:
         degrees = np.log1p(sums[side])
         rows[:, -1 - side] = spread * (degrees - degrees.mean()) / (degrees.std() or 1.0)
     return rows
+
+
+def regularised(graph: Graph, share: float) -> Any:
+    """Return the normalised adjacency in float32, with a share of the mean degree added to degrees.
+
+    Then leading vectors are about the graph as a whole: otherwise they are about pairs and
+    triangles that hang on it by a single edge.
+    """
+    sums, total = _strengths(graph)
+    more = share * total / graph.num_nodes
+    return _scaled(graph, *(inverse_power(side + more, 0.5) for side in sums))
 
 
 def _strengths(graph: Graph) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], float]:

@@ -13,7 +13,8 @@ from arcvec.model.objective import Objective
 from arcvec.model.sides import Sides
 from arcvec.sampling.batches import BatchStream
 from arcvec.training.discount import fitting_discount
-from arcvec.training.loop import Hooks, Progress, train
+from arcvec.training.hooks import Hooks, Progress
+from arcvec.training.loop import train
 from arcvec.training.settings import TrainSettings
 from arcvec.training.state import Trained, TrainingState
 from arcvec.training.validation import Validation
