@@ -44,6 +44,8 @@ bench-full: $(VENV)/.installed
 	$(BIN)/python benchmarks/serve.py --connections 4 8 16 --save
 	$(BIN)/python benchmarks/scaling.py --save
 	$(BIN)/python benchmarks/peers.py --save
+	$(BIN)/python benchmarks/scaleout.py --save
+	$(BIN)/python benchmarks/scaleout_model.py --save
 
 # The paper's two figures, fitted on train edges alone. On the circle scores lie in [-1, 1]; there the
 # paper's five negatives a pair press all sources towards one pole and all targets to the other. PPI
