@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 
 from arcvec.serve.protocol import BoundedHttp
 from arcvec.serve.service import Service
+from arcvec.serve.visit import SMALL
 
 logger = logging.getLogger(__name__)
 
@@ -61,12 +62,16 @@ def listen(host: str, port: int) -> socket.socket:
     """
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=2048)
+        listener = socket.create_server(address[:2], family=family, backlog=2048)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise OSError(
             f"cannot listen on {host}, port {port}: {reason}; choose others with --host and --port"
         ) from None
+    # What waits in the system is read at once, and a busy server reads from hundreds before it has
+    # looked at what they send: then it is in the memory of this process.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL)
+    return listener
 
 
 def url_of(listener: socket.socket) -> str:
