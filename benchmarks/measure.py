@@ -135,7 +135,7 @@ def run_apart(command: Sequence[str], **environment: str) -> tuple[float, float,
     with tempfile.TemporaryFile("w+") as printed:
         child = subprocess.Popen(list(command), stdout=printed, env={**os.environ, **environment})
         while child.poll() is None:
-            peak = max(peak, _high_water(child.pid))
+            peak = max(peak, high_water(child.pid))
             time.sleep(0.01)
         seconds = time.perf_counter() - start
         printed.seek(0)
@@ -144,7 +144,7 @@ def run_apart(command: Sequence[str], **environment: str) -> tuple[float, float,
         return seconds, peak, printed.read()
 
 
-def _high_water(process: int) -> float:
+def high_water(process: int) -> float:
     """Return the peak of a running process in GiB.
 
     What the system says of a child after its end counts this process too, which it was forked from.

@@ -12,12 +12,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import time
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+from measure import high_water
 
 from arcvec.cli.workers import is_worker
 from arcvec.graph.files import load_graph, open_graph
@@ -92,7 +91,7 @@ def measure_steps(plan: TrainingPlan, steps: int, workers: Workers | None) -> di
         "bytes": by_purpose,
         "bytes of all": workers.traffic.total if workers else 0.0,
         "CPU seconds": (cpu[-1] - cpu[first]) / measured,
-        "GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "GiB": high_water(os.getpid()),
     }
 
 

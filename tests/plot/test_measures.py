@@ -11,6 +11,7 @@ from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.model.settings import ModelSettings
 from arcvec.plot.measures import measure_plane
 from arcvec.plot.plane import Plane
+from arcvec.sampling.settings import WalkSettings
 from arcvec.training.settings import TrainSettings
 
 
@@ -50,8 +51,9 @@ def test_a_fit_shows_what_the_paper_describes(unit_norm):
     method = EdgeProjection(
         dim=4,
         seed=0,
+        walks=WalkSettings(window=5),
         model=ModelSettings(unit_norm=unit_norm),
-        training=TrainSettings(steps=300, batch_pairs=4000),
+        training=TrainSettings(steps=300, batch_pairs=4000, stronger_l2=()),
     )
     measures = measure_plane(Plane.of(method.fit(graph), graph))
     assert measures.edges_in_cone > 0.8

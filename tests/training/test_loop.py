@@ -183,7 +183,8 @@ def test_settling_learns_from_the_held_out_edges_too():
         training = TrainSettings(
             steps=200, settle=settle, batch_pairs=4000, stronger_l2=(), degree_discount=0
         )
-        method = EdgeProjection(dim=16, members=1, training=training)
+        walks = WalkSettings(window=5)
+        method = EdgeProjection(dim=16, members=1, walks=walks, training=training)
         return method.fit(graph).score(*held_out).mean()
 
     assert mean_score(0.5) > 0 > mean_score(0.0)
