@@ -11,6 +11,7 @@ import pytest
 
 from arcvec.cli.workers import is_worker
 from arcvec.embeddings import EdgeEmbeddings
+from arcvec.scaleout.checkpoint import NEWEST
 from tests.cli.commands import arcvec
 from tests.faults.processes import finished, write_communities
 
@@ -103,8 +104,9 @@ def test_all_killed_and_resumed_by_another_number(edges, undisturbed, tmp_path):
         for process in (launcher.pid, *workers_of(launcher)):
             os.kill(process, signal.SIGKILL)
         launcher.communicate()
-    newest = max(checkpoint.glob("generation-*"), key=lambda path: path.stat().st_mtime)
-    (newest / "worker-0.bin").write_bytes(b"torn")
+    # Not the highest: the kill may have come before that one was named.
+    newest = json.loads((checkpoint / NEWEST).read_text())["newest"]
+    (checkpoint / f"generation-{newest}" / "worker-0.bin").write_bytes(b"torn")
     with arcvec("fit", edges, "-o", out, *FIT, "--workers", "3", "--resume") as launcher:
         _, error = launcher.communicate(timeout=240)
     assert launcher.returncode == 0, error

@@ -68,8 +68,11 @@ class Workers:
         dist.init_process_group(
             backend, timeout=_PATIENCE, store=store, rank=rank, world_size=count
         )
-        # As many for the kernels as torchrun, or the user, has left each worker.
-        numba.set_num_threads(min(torch.get_num_threads(), numba.get_num_threads()))
+        # As many for the kernels as torchrun, or the user, has left each worker. When numba starts
+        # its threads it tells OpenMP a number of its own, which torch would take up as well.
+        threads = torch.get_num_threads()
+        numba.set_num_threads(min(threads, numba.get_num_threads()))
+        torch.set_num_threads(threads)
         return cls(store)
 
     @staticmethod
