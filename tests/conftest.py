@@ -18,6 +18,19 @@ TORTURES = PROJECT / "build" / "torture.jsonl"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
+def pytest_sessionstart():
+    """Let torch keep to OMP_NUM_THREADS: when numba starts its threads, it tells OpenMP otherwise.
+
+    With two threads in each of two processes, tests of trainings take more than twice as long.
+    """
+    import numba
+    import torch
+
+    threads = torch.get_num_threads()
+    numba.set_num_threads(numba.get_num_threads())
+    torch.set_num_threads(threads)
+
+
 def pytest_addoption(parser):
     parser.addoption(
         "--torture",
