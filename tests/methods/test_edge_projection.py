@@ -151,7 +151,7 @@ def test_settings_are_checked(settings):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "dim", "floor"), [("wiki-vote", 8, 0.97), ("ppi", 8, 0.9)])
+@pytest.mark.parametrize(("name", "dim", "floor"), [("wiki-vote", 8, 0.97), ("ppi", 32, 0.91)])
 def test_defaults_on_the_papers_splits(shared_data, name, dim, floor):
     split = read_split(shared_data(f"splits/{name}"))
     embeddings = EdgeProjection(dim=dim, seed=0).fit(split.train)
