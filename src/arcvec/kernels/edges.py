@@ -7,8 +7,8 @@ from numba import njit, prange
 
 
 @njit(cache=True, inline="always")
-def find_edge(indptr, indices, source, target):
-    """Return where in `indices` the edge source -> target stands, or -1; rows are sorted."""
+def first_not_below(indptr, indices, source, target):
+    """Return where in `indices` the row's first target stands that is not below a given one."""
     low, high = indptr[source], indptr[source + 1]
     while low < high:
         middle = (low + high) >> 1
@@ -16,8 +16,15 @@ def find_edge(indptr, indices, source, target):
             low = middle + 1
         else:
             high = middle
-    if low < indptr[source + 1] and indices[low] == target:
-        return low
+    return low
+
+
+@njit(cache=True, inline="always")
+def find_edge(indptr, indices, source, target):
+    """Return where in `indices` the edge source -> target stands, or -1; rows are sorted."""
+    place = first_not_below(indptr, indices, source, target)
+    if place < indptr[source + 1] and indices[place] == target:
+        return place
     return -1
 
 
@@ -44,14 +51,7 @@ def targets_from_row_on(indptr, indices):
     """Count in each row the targets that are not below the row itself: (n,) int64."""
     counts = np.empty(indptr.size - 1, dtype=np.int64)
     for row in prange(indptr.size - 1):
-        low, high = indptr[row], indptr[row + 1]
-        while low < high:
-            middle = (low + high) >> 1
-            if indices[middle] < row:
-                low = middle + 1
-            else:
-                high = middle
-        counts[row] = indptr[row + 1] - low
+        counts[row] = indptr[row + 1] - first_not_below(indptr, indices, row, row)
     return counts
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from arcvec.graph.graph import Graph
     from arcvec.training.hooks import Hooks, Progress
 
-# Of which torch takes more than one to import: what is trained in the rest is no better.
+# Of which torch takes more than one to import, and the start of a training most of the rest.
 _SECONDS_TO_TRAIN = 3.0
 # The first steps warm caches up: speed is what the ones after them say.
 _STEPS_TO_WARM_UP, _STEPS_TO_MEASURE = 1, 3
