@@ -1,5 +1,6 @@
 """Experiments as users meet them: real grids on small graphs, in real processes."""
 
+import csv
 import json
 import os
 import re
@@ -171,12 +172,18 @@ def test_finished_cells_are_not_repeated_and_changed_ones_are(run, folder):
 def test_what_an_earlier_table_has_is_not_run_again(run, folder):
     expected = run(HEAD, DEGREES)
     table = folder / "out/results.csv"
-    table.write_text(table.read_text().replace("tight,degrees,,,done", "tight,degrees,,,missing"))
+    with table.open(newline="") as file:
+        loose, tight = rows = list(csv.DictReader(file))
+    # A number that no run gives shows whose row it is.
+    loose["auc"] = "0.125"
+    tight["status"] = "missing"
+    with table.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(loose))
+        writer.writeheader()
+        writer.writerows(rows)
     again = run(HEAD, DEGREES, flags=["--known", str(table)], out="elsewhere")
-    # The time of a run is never the same twice.
-    taken = [one.numbers == other.numbers for one, other in zip(expected, again, strict=True)]
     assert [one.status for one in again] == ["done", "done"]
-    assert taken == [True, False]
+    assert [one.number("auc") for one in again] == [0.125, expected[1].number("auc")]
 
 
 def test_a_method_may_do_without_ranks(run):
