@@ -111,7 +111,6 @@ def main() -> None:
     figures = measure_steps(plan, arguments.steps, workers)
     print(json.dumps({"rank": workers.rank if workers else None, **figures}), flush=True)
     if workers:
-        workers.wait_for_all()
         workers.leave()
 
 

@@ -23,12 +23,9 @@ def pytest_sessionstart():
 
     With two threads in each of two processes, tests of trainings take more than twice as long.
     """
-    import numba
-    import torch
+    from arcvec.cores import start_numba
 
-    threads = torch.get_num_threads()
-    numba.set_num_threads(numba.get_num_threads())
-    torch.set_num_threads(threads)
+    start_numba()
 
 
 def pytest_addoption(parser):

@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 
 import numba
 import numpy as np
@@ -20,6 +23,19 @@ def test_this_installation_is_healthy(capsys):
     assert f"numba {numba.__version__}" in told["facts"]["packages"]
     assert f"{numba.get_num_threads()} threads" in told["facts"]["numba"]
     assert [check["problem"] for check in told["checks"]] == [""] * 4
+
+
+def test_one_thread_is_enough_if_no_more_are_asked_for():
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-m", "arcvec", "doctor", "--json"],
+        env={**environment, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        check=True,
+    )
+    facts = json.loads(done.stdout)["facts"]
+    assert facts["torch"].startswith("1 threads")
+    assert facts["numba"].startswith("1 threads")
 
 
 def stuck_walks(indptr, indices, cumulative, starts, length, seed, first):

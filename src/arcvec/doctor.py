@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from arcvec import __version__
+from arcvec.cores import num_cores
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
@@ -82,7 +83,7 @@ def _run(name: str, check: Callable[[], None]) -> Check:
 
 
 def _facts() -> dict[str, str]:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = num_cores()
     return {
         "arcvec": __version__,
         "python": f"{platform.python_version()} ({sys.executable})",

@@ -191,12 +191,10 @@ def walked_in_step(workers, folder):
 def run(rank, count, folder, tasks):
     folder = Path(folder)
     torch.set_num_threads(1)
-    dist.init_process_group(
-        "gloo", init_method=f"file://{folder}/store", rank=int(rank), world_size=int(count)
-    )
-    workers, results = Workers(), {}
+    store = dist.FileStore(str(folder / "store"), int(count))
+    dist.init_process_group("gloo", store=store, rank=int(rank), world_size=int(count))
+    workers, results = Workers(store), {}
     for task, arguments in json.loads(tasks).items():
         results |= globals()[task](workers, folder, **arguments)
     np.savez(folder / f"{rank}.npz", **results)
-    dist.barrier()
-    dist.destroy_process_group()
+    workers.leave()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 
 import cyclopts
 from cyclopts import App, Parameter
@@ -106,9 +106,7 @@ app = make_app()
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; errors of the user become one line and a non-zero exit code."""
-    # Threads that wait for work soon sleep instead of spinning: as fast on a quiet machine, and
-    # much faster on a busy one. Read when torch and numba are first imported.
-    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    _tell_about_threads(os.environ)
     show_log_as_notes()
     given = sys.argv[1:] if arguments is None else list(arguments)
     called = make_app(listing=True) if given in ([], ["--help"], ["-h"]) else app
@@ -126,3 +124,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if os.environ.get("ARCVEC_TRACEBACK"):
             raise
         sys.exit(fail(describe_error(error), code=1))
+
+
+def _tell_about_threads(environment: MutableMapping[str, str]) -> None:
+    """Say what torch and numba read when they are first imported."""
+    # Threads that wait for work soon sleep instead of spinning: as fast on a quiet machine, and
+    # much faster on a busy one.
+    environment.setdefault("GOMP_SPINCOUNT", "10000")
+    # Numba asks for threads of its own number, and torch would take that up in place of this one.
+    asked = environment.get("OMP_NUM_THREADS", "")
+    if asked.isdecimal() and int(asked) and "numba" not in sys.modules:
+        environment.setdefault("NUMBA_NUM_THREADS", asked)

@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
+from arcvec.cores import num_cores
 from arcvec.evaluation.cell_run import Task
 
 _THREAD_VARIABLES = (
@@ -60,8 +61,7 @@ def run_tasks(tasks: Sequence[Task], num_workers: int, log: Path) -> Generator[E
 
 def threads_per_worker(num_workers: int) -> int:
     """Return how many of the cores this process may use fall to each worker, at least one."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    cores = num_cores()
     return max(1, cores // num_workers)
 
 

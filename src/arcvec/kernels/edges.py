@@ -28,7 +28,7 @@ def find_edge(indptr, indices, source, target):
     return -1
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def contains_edges(indptr, indices, sources, targets):
     """Tell for each pair whether it is an edge: (p,) bool."""
     found = np.empty(sources.size, dtype=np.bool_)
@@ -37,7 +37,7 @@ def contains_edges(indptr, indices, sources, targets):
     return found
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def entries_of_edges(indptr, indices, sources, targets):
     """Return where in `indices` each edge stands, -1 for a pair that is none: (p,) int64."""
     entries = np.empty(sources.size, dtype=np.int64)
@@ -46,7 +46,7 @@ def entries_of_edges(indptr, indices, sources, targets):
     return entries
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def targets_from_row_on(indptr, indices):
     """Count in each row the targets that are not below the row itself: (n,) int64."""
     counts = np.empty(indptr.size - 1, dtype=np.int64)
@@ -55,7 +55,7 @@ def targets_from_row_on(indptr, indices):
     return counts
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def count_kept(indptr, kept):
     """Count in each row the entries that a mask keeps: (n,) int64."""
     counts = np.zeros(indptr.size - 1, dtype=np.int64)
@@ -65,7 +65,7 @@ def count_kept(indptr, kept):
     return counts
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def sources_of_entries(indptr, entries):
     """Return the row in which each entry of `indices` stands: (p,) int32."""
     sources = np.empty(entries.size, dtype=np.int32)
@@ -82,7 +82,7 @@ def sources_of_entries(indptr, entries):
     return sources
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def shared_entries(indptr, indices, other_indptr, other_indices):
     """Tell for each entry of a CSR adjacency whether another one of as many rows has it: bool.
 
@@ -98,7 +98,7 @@ def shared_entries(indptr, indices, other_indptr, other_indices):
     return shared
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def returned_entries(indptr, indices):
     """Tell for each entry of a CSR adjacency whether its reverse is an entry too: bool.
 
@@ -118,7 +118,7 @@ def returned_entries(indptr, indices):
     return returned
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def turned_entries(indptr, indices, weights):
     """Return a CSR adjacency with every entry turned round: indptr, indices and weights.
 
@@ -143,7 +143,7 @@ def turned_entries(indptr, indices, weights):
     return turned_indptr, turned, turned_weights
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def scaled_entries(indptr, indices, weights, rows, columns):
     """Return the weight of each entry times the factors of its row and its column: float32.
 
@@ -159,7 +159,7 @@ def scaled_entries(indptr, indices, weights, rows, columns):
     return scaled
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def adjacency_product(indptr, indices, weights, rows, columns, vectors):
     """Return the matrix of `scaled_entries` times some vectors, without making it: (n, k) float32.
 

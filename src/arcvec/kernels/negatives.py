@@ -17,7 +17,7 @@ def _contains(values, count, x):
     return False
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def fixed_negatives_of(indptr, indices, nodes, set_size, seed, distinct):
     """Draw for each of some nodes non-neighbours, itself left out, uniformly.
 
@@ -58,13 +58,13 @@ def fixed_negatives_of(indptr, indices, nodes, set_size, seed, distinct):
     return negatives
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fixed_negatives(indptr, indices, set_size, seed, distinct):
     """Draw for every node what `fixed_negatives_of` draws: (n, set_size) int32."""
     return fixed_negatives_of(indptr, indices, np.arange(indptr.size - 1), set_size, seed, distinct)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _reservoir(indptr, indices, node, num_nodes, seed, row):
     """Fill the row with a uniform sample of the non-neighbours, looking at each of them once."""
     seen = 0
@@ -80,7 +80,7 @@ def _reservoir(indptr, indices, node, num_nodes, seed, row):
         seen += 1
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def draw_negatives(fixed, sources, num_negatives, seed, distinct):
     """Draw from each source's fixed set, without replacement if `distinct`.
 
@@ -110,7 +110,7 @@ def draw_negatives(fixed, sources, num_negatives, seed, distinct):
     return drawn
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def edges_in_block(indptr, indices, sources, targets, scratch):
     """List the cells of the block sources x targets that are edges or pair a node with itself.
 
@@ -148,7 +148,7 @@ def edges_in_block(indptr, indices, sources, targets, scratch):
     return rows[:count].copy(), columns[:count].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def compact_ids(ids, scratch):
     """Number the distinct ids in the order of their first appearance.
 

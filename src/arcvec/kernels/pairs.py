@@ -16,7 +16,7 @@ def _is_pair(walks, i, a, b, alternating, self_pairs):
     return self_pairs or walks[i, a] != walks[i, b]
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def window_pairs(walks, left, right, alternating, self_pairs):
     """Return all pairs (source, target) within a window, walk by walk (the paper's Eq. 9).
 

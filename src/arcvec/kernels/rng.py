@@ -64,7 +64,7 @@ def draw_unit(seed, item, step):
     return unit_at(item_state(seed, item), step)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def draw_units(seed, items):
     """Return one random float64 in [0, 1) per item."""
     units = np.empty(items.size, dtype=np.float64)

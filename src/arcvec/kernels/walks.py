@@ -27,7 +27,7 @@ _MAX_PROPOSALS = 32
 _DRAWS_PER_STEP = 2 * _MAX_PROPOSALS + 1
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def cumulative_weights(indptr, weights):
     """Return the running sums of weights inside each row: (m,) float64."""
     sums = np.empty(weights.size, dtype=np.float64)
@@ -85,7 +85,7 @@ def _start_group(starts, begin, seed, first_walk, walks):
     return rows, nodes, states
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _step_group(indptr, indices, cumulative, group, places, live, step, walks):
     """Take one step with the first `live` walks of a group, and drop those that cannot.
 
@@ -109,7 +109,7 @@ def _step_group(indptr, indices, cumulative, group, places, live, step, walks):
     return left
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def first_order_walks(indptr, indices, cumulative, starts, length, seed, first_walk):
     """Walk from each start along out-edges.
 
@@ -136,7 +136,7 @@ def first_order_walks(indptr, indices, cumulative, starts, length, seed, first_w
     return walks
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def alternating_walks(
     indptr,
     indices,
@@ -197,7 +197,7 @@ def _is_kept(indptr, indices, previous, proposed, p, q, x):
     return (find_edge(indptr, indices, previous, proposed) >= 0) == (q > 1.0)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _scan_second_order(indptr, indices, cumulative, previous, node, p, q, x):
     """Return the neighbour at fraction x of the exact second-order distribution of one row."""
     first, last = indptr[node], indptr[node + 1]
@@ -216,7 +216,7 @@ def _scan_second_order(indptr, indices, cumulative, previous, node, p, q, x):
     return indices[last - 1]
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def second_order_walks(indptr, indices, cumulative, starts, length, p, q, seed, first_walk):
     """Walk from each start with node2vec's p and q, by rejection: no table per edge.
 
@@ -234,7 +234,7 @@ def second_order_walks(indptr, indices, cumulative, starts, length, p, q, seed, 
     return walks
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _walk_second_order(indptr, indices, cumulative, group, p, q, walks):
     """Walk a group to its end: in a turn every walk has one proposal, and steps if it is kept."""
     rows, nodes, states = group

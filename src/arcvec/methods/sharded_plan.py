@@ -106,7 +106,7 @@ class ShardedPlan(TrainingPlan):
             seen,
             walks,
             self.negatives,
-            batch_pairs=self.batch_pairs,
+            **self.batching,
             seed=seed,
             partition=self.partition,
             workers=self.workers,

@@ -18,6 +18,7 @@ from arcvec.kernels.negatives import (
     edges_in_block,
     fixed_negatives,
 )
+from arcvec.sampling.ahead import ahead
 from arcvec.sampling.pairs import WalkPairs, derive_seed
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 
@@ -25,6 +26,9 @@ Positions = NDArray[np.int64]
 
 # To look up whether an edge goes both ways takes longer than the walks' pairs themselves.
 PAIRS_PER_REVERSED = 4
+
+# More than a round of walks gives by default: the next one is made while these are used.
+_BATCHES_AHEAD = 8
 
 
 class Place(NamedTuple):
@@ -102,7 +106,11 @@ class Batch:
 
 
 class BatchStream:
-    """An endless stream of batches; each is decided by the seed and its place alone."""
+    """An endless stream of batches; each is decided by the seed and its place alone.
+
+    Args:
+        threads: that make batches before they are asked for; without any, they are made then.
+    """
 
     def __init__(
         self,
@@ -112,16 +120,22 @@ class BatchStream:
         *,
         batch_pairs: int,
         seed: int,
+        threads: int = 0,
     ) -> None:
         self.pairs = WalkPairs(graph, walks, seed)
         self.graph = graph
         self.settings = negatives
         self.batch_pairs = batch_pairs
         self.seed = seed
+        self.threads = threads
         self._scratch = np.full(graph.num_nodes, -1, dtype=np.int32)
 
     def start_at(self, place: Place) -> Iterator[Batch]:
         """Yield batches from a place on."""
+        batches = self._batches(place)
+        return ahead(batches, _BATCHES_AHEAD, self.threads) if self.threads else batches
+
+    def _batches(self, place: Place) -> Iterator[Batch]:
         round_number, first = place
         empty_rounds = 0
         while True:

@@ -124,24 +124,26 @@ class ShardedStream(BatchStream):
         *,
         batch_pairs: int,
         seed: int,
+        threads: int = 0,
         partition: Partition,
         workers: Workers,
     ) -> None:
-        super().__init__(graph, walks, negatives, batch_pairs=batch_pairs, seed=seed)
-        self.partition, self.workers = partition, workers
+        batching = {"batch_pairs": batch_pairs, "seed": seed, "threads": threads}
+        super().__init__(graph, walks, negatives, **batching)
+        # Batches may be made by another thread than the one that takes steps.
+        self.partition, self.workers = partition, workers.beside
         self._row_scratch = np.full(partition.num_rows(workers.rank), -1, dtype=np.int32)
 
-    def start_at(self, place: Place) -> Iterator[Batch]:
-        """Yield this worker's part of the batches from a place on."""
-        round_number, first = place
+    def _batches(self, place: Place) -> Iterator[Batch]:
+        number, first = place
         empty_rounds = 0
         while True:
-            batches = self._round(round_number)
+            batches = self._round(number)
             empty_rounds = 0 if batches else empty_rounds + 1
             if empty_rounds > 100:
                 raise ValueError("walks give no pairs: the graph has no edge between two nodes")
             yield from batches[first:]
-            round_number, first = round_number + 1, 0
+            number, first = number + 1, 0
 
     def _round(self, number: int) -> list[ShardedBatch]:
         sources, targets = self._pairs(number)

@@ -10,6 +10,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore, Store
 
 from arcvec.scaleout.launch import LAST_WORD
+from arcvec.scaleout.links import LostWorkerError
 
 _SECONDS_FOR_AN_ANSWER = 5.0
 _WORDS_OF_A_LOST_PEER = ("connection", "gloo", "nccl", "broken pipe", "socket", "recv", "peer")
@@ -19,7 +20,8 @@ def tells_of_a_lost_worker(error: BaseException) -> bool:
     """Tell whether an error is only that another worker no longer answers."""
     text = str(error).lower()
     known = isinstance(error, RuntimeError) and any(w in text for w in _WORDS_OF_A_LOST_PEER)
-    return known or isinstance(error, dist.DistBackendError | dist.DistNetworkError)
+    lost = LostWorkerError | dist.DistBackendError | dist.DistNetworkError
+    return known or isinstance(error, lost)
 
 
 class Failures:

@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from arcvec.cores import num_cores
+
 RESTARTS = 3
 LAST_WORD = "ARCVEC_LAST_WORD"
 """Environment variable: a file for the exit code of all workers, where starting again is vain."""
@@ -26,7 +28,7 @@ def run_workers(count: int, arguments: Sequence[str]) -> int:
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
-    threads = str(max(1, len(os.sched_getaffinity(0)) // count))
+    threads = str(max(1, num_cores() // count))
     os.environ.setdefault("OMP_NUM_THREADS", threads)
     os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", _SECONDS_TO_STOP)
     options = ["--standalone", f"--nproc-per-node={count}", f"--max-restarts={RESTARTS}"]

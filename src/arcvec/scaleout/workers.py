@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
 import torch
 import torch.distributed as dist
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch._C._distributed_c10d import Store
 
+from arcvec.cores import start_numba
+from arcvec.scaleout.links import Links
 from arcvec.scaleout.rendezvous import open_store
 
 T = TypeVar("T")
@@ -30,10 +33,12 @@ class Traffic:
     """Bytes that this worker sent to others, by what for; of numbers alone, without headers."""
 
     bytes_by_purpose: dict[str, float] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add(self, purpose: str, size: float) -> None:
-        """Count bytes."""
-        self.bytes_by_purpose[purpose] = self.bytes_by_purpose.get(purpose, 0.0) + size
+        """Count bytes; two threads may."""
+        with self._lock:
+            self.bytes_by_purpose[purpose] = self.bytes_by_purpose.get(purpose, 0.0) + size
 
     @property
     def total(self) -> float:
@@ -44,22 +49,27 @@ class Traffic:
 class Workers:
     """One worker among all: every method is called by all of them, in the same order.
 
+    Args:
+        store: where workers leave what others are to find.
+        name: of these among several sets of connections between the same workers.
+        traffic: to add to that of another set.
+
     Attributes:
         rank: number of this worker, from 0 on.
         count: of all workers.
-        store: for what workers leave for others to find; None in tests.
     """
 
-    def __init__(self, store: Store | None = None) -> None:
+    def __init__(self, store: Store, name: str = "steps", traffic: Traffic | None = None) -> None:
         self.store = store
         self.rank = dist.get_rank()
         self.count = dist.get_world_size()
-        self.traffic = Traffic()
+        self.traffic = traffic or Traffic()
+        self._links = Links(store, name, self.rank, self.count, _PATIENCE)
 
     @classmethod
     def join(cls) -> Workers:
         """Return the workers that torchrun started, as soon as all are there."""
-        # Two ways at once: numbers on GPUs go by nccl, all others by gloo.
+        # Two ways at once: numbers on GPUs go by nccl, what torch has to say of others by gloo.
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
@@ -68,18 +78,20 @@ class Workers:
         dist.init_process_group(
             backend, timeout=_PATIENCE, store=store, rank=rank, world_size=count
         )
-        # As many for the kernels as torchrun, or the user, has left each worker. When numba starts
-        # its threads it tells OpenMP a number of its own, which torch would take up as well.
-        threads = torch.get_num_threads()
-        numba.set_num_threads(min(threads, numba.get_num_threads()))
-        torch.set_num_threads(threads)
+        # As many for the kernels as torchrun, or the user, has left each worker.
+        start_numba(torch.get_num_threads())
         return cls(store)
 
-    @staticmethod
-    def leave() -> None:
+    @cached_property
+    def beside(self) -> Workers:
+        """The same workers over connections of their own, for a second thread of each."""
+        return Workers(self.store, "beside", self.traffic)
+
+    def leave(self) -> None:
         """Close the connections to the others, in order."""
-        if dist.is_initialized():
-            dist.destroy_process_group()
+        self.wait_for_all()
+        self._links.close()
+        dist.destroy_process_group()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Workers:
         return self
@@ -95,12 +107,28 @@ class Workers:
         return range(first, end)
 
     def sum(self, values: Tensor, purpose: str = "other") -> Tensor:
-        """Return the sum over all workers."""
+        """Return the sum over all workers, the same to the last bit on each of them."""
         total = values.detach().clone()
-        if self.count > 1:
+        if self.count == 1:
+            return total
+        self.traffic.add(purpose, 2 * (self.count - 1) / self.count * _bytes(total))
+        if total.is_cuda:
             dist.all_reduce(total)
-            self.traffic.add(purpose, 2 * (self.count - 1) / self.count * _bytes(total))
-        return total
+            return total
+        if self.count == 2:
+            return self._swap_with_all(torch.stack([total, total])).sum(0, dtype=total.dtype)
+        # Each worker sums its part of the numbers and sends it to all.
+        parts = total.new_zeros(self.count, -(-total.numel() // self.count))
+        parts.view(-1)[: total.numel()] = total.view(-1)
+        own = self._swap_with_all(parts).sum(0, dtype=total.dtype)
+        whole = self._swap_with_all(own.expand(self.count, -1).contiguous())
+        return whole.view(-1)[: total.numel()].view_as(total)
+
+    def _swap_with_all(self, parts: Tensor) -> Tensor:
+        """Return the rows that workers have for this one, given a row for each of them."""
+        got = torch.empty_like(parts)
+        self._move(parts, got, [1] * self.count, [1] * self.count)
+        return got
 
     def sum_array(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the sum over all workers."""
@@ -141,13 +169,23 @@ class Workers:
             values: rows for worker 0, then for worker 1, ...
             sent, received: how many rows go to, and come from, each.
         """
+        values = values.contiguous()
         got = values.new_empty((sum(received), *values.shape[1:]))
-        if self.count == 1:
-            return got.copy_(values)
-        dist.all_to_all_single(got, values.contiguous(), list(received), list(sent))
+        if values.is_cuda:
+            dist.all_to_all_single(got, values, list(received), list(sent))
+        else:
+            self._move(values, got, sent, received)
         to_others = sum(sent) - sent[self.rank]
         self.traffic.add(purpose, to_others * _bytes(values) / max(1, len(values)))
         return got
+
+    def _move(
+        self, values: Tensor, got: Tensor, sent: Sequence[int], received: Sequence[int]
+    ) -> None:
+        """Send rows to each worker and fill in what comes from each."""
+        out, into = torch.split(values, list(sent)), torch.split(got, list(received))
+        into[self.rank].copy_(out[self.rank])
+        self._links.exchange([_view(part) for part in out], [_view(part) for part in into])
 
     def exchange_counts(self, sent: Sequence[int], purpose: str = "ids") -> list[int]:
         """Return how many rows come from each worker, given how many go there."""
@@ -177,10 +215,13 @@ class Workers:
         letters = torch.zeros(int(size), dtype=torch.uint8)
         if self.is_first:
             letters.copy_(torch.frombuffer(bytearray(text), dtype=torch.uint8))
-        if self.count > 1:
-            dist.broadcast(letters, src=0)
+        letters = self.sum(letters)
         return json.loads(letters.numpy().tobytes())
 
 
 def _bytes(values: Tensor) -> int:
     return values.numel() * values.element_size()
+
+
+def _view(values: Tensor) -> memoryview:
+    return values.numpy().reshape(-1).view(np.uint8).data
