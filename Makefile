@@ -45,6 +45,7 @@ bench-full: $(VENV)/.installed
 	$(BIN)/python benchmarks/scaling.py --save
 	$(BIN)/python benchmarks/peers.py --save
 	$(BIN)/python benchmarks/scaleout.py --save
+	$(BIN)/python benchmarks/scaleout_sums.py --save
 	$(BIN)/python benchmarks/scaleout_model.py --save
 
 # The paper's two figures, fitted on train edges alone. On the circle scores lie in [-1, 1]; there the

@@ -2,12 +2,12 @@
 
 python benchmarks/scaleout_model.py --save
 
-A step is a row of phases with an exchange after each. In a phase every worker computes its share of
-the step, some faster than others, and all wait for the slowest; an exchange takes a latency for
-each other worker it sends to, and the bytes of docs/scale.md at the bandwidth of a machine, which
-its workers share. Nothing overlaps, as in the training itself. The time that a thread computes for
-a pair is what benchmarks/scaleout.py measured on a graph larger than any cache; all other numbers
-are inputs.
+A step is a row of phases with an exchange or two after each. In a phase every worker computes its
+share of the step, some faster than others, and all wait for the slowest; an exchange takes a
+latency, some time for each other worker it sends to, and the bytes of docs/scale.md at the
+bandwidth of a machine, which its workers share. Nothing overlaps, as in the training itself. The
+time that a thread computes for a pair is what benchmarks/scaleout.py measured on a graph larger
+than any cache; all other numbers are inputs.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ class Cluster:
         per_message: seconds that a worker spends on a message to another.
         pair_seconds: of one thread, computing, for a pair.
         spread: standard deviation of the logarithm of the time of a phase, over workers.
-        phases: exchanges in a step.
+        phases: of a step; after each, all wait for the slowest.
+        sums: phases that end with a sum over all workers, which is two exchanges among more than
+            two; others end with one.
     """
 
     workers: int
@@ -78,11 +80,17 @@ class Cluster:
     per_message: float = 5e-6
     spread: float = 0.05
     phases: int = 9
+    sums: int = 7
 
     @property
     def machines(self) -> int:
         """Machines that the workers fill."""
         return math.ceil(self.workers / self.per_machine)
+
+    @property
+    def exchanges(self) -> int:
+        """Exchanges in a step."""
+        return 0 if self.workers == 1 else self.phases + (self.sums if self.workers > 2 else 0)
 
 
 PLANS = [
@@ -127,7 +135,7 @@ def step_seconds(job: Job, cluster: Cluster, steps: int, seed: int = 0) -> dict[
     return {
         "computing": float(computed),
         "waiting": float(waited),
-        "messages": phases * messages if workers > 1 else 0.0,
+        "messages": cluster.exchanges * messages,
         "bytes": leaving / cluster.bandwidth,
     }
 
@@ -215,7 +223,7 @@ def run(arguments: argparse.Namespace) -> Report:
         {"input": "bandwidth of a machine", "value": f"{arguments.gigabits:g} Gbit/s"},
         {"input": "latency", "value": f"{arguments.latency * 1e6:g} us"},
         {"input": "spread of the workers", "value": arguments.spread},
-        {"input": "exchanges in a step", "value": plans[0][1].phases},
+        {"input": "exchanges in a step", "value": plans[0][1].exchanges},
     ]
     job, cluster = plans[0]
     grown = list(growth_rows(job, cluster, arguments.workers, arguments.steps))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,10 @@ def main() -> None:
     workers = Workers.join() if is_worker() else None
     plan = make_plan(arguments, workers)
     figures = measure_steps(plan, arguments.steps, workers)
-    print(json.dumps({"rank": workers.rank if workers else None, **figures}), flush=True)
+    told = json.dumps({"rank": workers.rank if workers else None, **figures})
+    # At once with its end: other workers write to the same place.
+    sys.stdout.write(told + "\n")
+    sys.stdout.flush()
     if workers:
         workers.leave()
 

@@ -29,4 +29,5 @@ def test_there_are_pages():
         "reliability.template.md",
         "reproduction.template.md",
         "results.template.md",
+        "scale.template.md",
     ]

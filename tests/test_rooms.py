@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "arcvec"
 
 ROOMS = (
     ("settings",),
-    ("checksums", "locks"),
+    ("checksums", "cores", "locks"),
     ("storage",),
     ("datasets",),
     ("notebook",),

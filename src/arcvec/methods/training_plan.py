@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from arcvec.cores import spare_threads
 from arcvec.graph.graph import Graph
 from arcvec.methods.spectral import spectral_rows
 from arcvec.model.edge_model import EdgeModel, NodeTable
@@ -24,6 +23,7 @@ from arcvec.storage import ArrayOnDisk
 from arcvec.training.discount import discounted
 from arcvec.training.settings import TrainSettings
 from arcvec.training.state import TrainingState
+from arcvec.training.threads import spare_threads
 from arcvec.training.validation import Validation, choose_validation
 
 _FEWEST_PAIRS = 1024

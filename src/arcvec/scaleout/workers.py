@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch._C._distributed_c10d import Store
 
-from arcvec.cores import start_numba
 from arcvec.scaleout.links import Links
 from arcvec.scaleout.rendezvous import open_store
+from arcvec.training.threads import start_numba
 
 T = TypeVar("T")
 
