@@ -10,7 +10,7 @@ members of 16 numbers score the same within .0004 with all 64 and with 32.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -61,11 +61,10 @@ def two_sides(
         sources, targets: (num_nodes, b) of each member.
         all_nodes: where these are some of the nodes only.
     """
-    source, target = (np.concatenate(side, axis=1) for side in (sources, targets))
-    sums = all_nodes.sum_array(products(source)), all_nodes.sum_array(products(target))
+    sums = all_nodes.sum_array(products(*sources)), all_nodes.sum_array(products(*targets))
     # Decided once: another kind of processor may give vectors another sign.
     turns = all_nodes.agree(lambda: _lists(*_turns_of_two(*sums, len(sources), columns)))
-    return _turned(source, turns[0]), _turned(target, turns[1])
+    return _turned(sources, turns[0]), _turned(targets, turns[1])
 
 
 def _turns_of_two(
@@ -98,10 +97,9 @@ def one_side(
         vectors: (num_nodes, b) of each member; weights: (b,) of its columns, of any sign.
         all_nodes: where these are some of the nodes only.
     """
-    together = np.concatenate(vectors, axis=1)
-    sums = all_nodes.sum_array(products(together))
+    sums = all_nodes.sum_array(products(*vectors))
     turn, signs = all_nodes.agree(lambda: _lists(*_turn_of_one(sums, weights, columns)))
-    return _turned(together, turn), np.array(signs, dtype=np.float32)
+    return _turned(vectors, turn), np.array(signs, dtype=np.float32)
 
 
 def _turn_of_one(
@@ -116,14 +114,20 @@ def _turn_of_one(
     return inverse @ directions[:, largest] * spread, signs
 
 
-def products(vectors: Vectors) -> Matrix:
-    """Return the inner products of the columns with each other."""
-    width = vectors.shape[1]
+def products(*tables: Vectors) -> Matrix:
+    """Return the inner products of all columns, of tables side by side, with each other."""
+    width = sum(table.shape[1] for table in tables)
     sums = np.zeros((width, width))
-    for first in range(0, len(vectors), _ROWS_AT_ONCE):
-        rows = vectors[first : first + _ROWS_AT_ONCE].astype(np.float64)
-        sums += rows.T @ rows
+    for rows in _blocks(tables):
+        numbers = rows.astype(np.float64)
+        sums += numbers.T @ numbers
     return sums
+
+
+def _blocks(tables: Sequence[Vectors]) -> Iterator[Vectors]:
+    """Yield some rows after the others of tables side by side: all at once would be a copy."""
+    for first in range(0, len(tables[0]), _ROWS_AT_ONCE):
+        yield np.concatenate([table[first : first + _ROWS_AT_ONCE] for table in tables], axis=1)
 
 
 def root(column_products: Matrix) -> tuple[Matrix, Matrix]:
@@ -135,8 +139,12 @@ def root(column_products: Matrix) -> tuple[Matrix, Matrix]:
     return directions * lengths @ directions.T, directions * inverse @ directions.T
 
 
-def _turned(vectors: Vectors, matrix: list[list[float]]) -> Vectors:
-    return vectors @ np.array(matrix, dtype=np.float32)
+def _turned(tables: Sequence[Vectors], matrix: list[list[float]]) -> Vectors:
+    turn = np.array(matrix, dtype=np.float32)
+    turned = np.empty((len(tables[0]), turn.shape[1]), dtype=np.float32)
+    for i, rows in enumerate(_blocks(tables)):
+        np.matmul(rows, turn, out=turned[i * _ROWS_AT_ONCE :][: len(rows)])
+    return turned
 
 
 def _lists(*arrays: NDArray[Any]) -> list[Any]:

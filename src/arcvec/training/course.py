@@ -140,16 +140,12 @@ class Course:
         if watched and self.validation:
             scores = torch.stack(watched).mean(dim=0)
             discount = fitting_discount(scores.cpu().numpy(), self.seen, self.validation)
-        if not discount:
-            return members
-        return [
-            replace(
-                member,
-                sides=self.plan.discounted(member.sides, discount),
-                discount=discount,
-            )
-            for member in members
-        ]
+        if discount:
+            # One after the other, in place: twice the vectors of all members would be the peak.
+            for i, member in enumerate(members):
+                sides = self.plan.discounted(member.sides, discount)
+                members[i] = replace(member, sides=sides, discount=discount)
+        return members
 
     def _train(
         self, state: TrainingState, seen: Graph, seed: int, validation: Validation | None = None
