@@ -83,9 +83,13 @@ def run_arcvec(*arguments: object) -> tuple[float, float]:
 
 
 def bytes_held(graph: Graph) -> int:
-    """Return what a fit cannot do without: the adjacency, the node table, both moments of Adam."""
+    """Return what a fit cannot do without: edges, the node table, both moments of Adam.
+
+    Walks go along the edges of a directed graph both ways, so they are counted twice.
+    """
     table = 4 * graph.num_nodes * EdgeProjection().model.node_dim
-    return graph.indptr.nbytes + graph.indices.nbytes + 3 * table
+    ways = 2 if graph.directed else 1
+    return ways * (graph.indptr.nbytes + graph.indices.nbytes) + 3 * table
 
 
 def measure_scale(scale: int, folder: Path, *, whole: bool) -> list[dict[str, Any]]:

@@ -326,6 +326,13 @@ class ArrayOnDisk:
         array: NDArray[Any] = np.load(self._file, allow_pickle=False)
         return array
 
+    def mapped(self) -> NDArray[Any]:
+        """Return the array where it is: memory holds what is looked at, and what is changed."""
+        self._file.seek(0)
+        np.lib.format.read_magic(self._file)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(self._file)
+        return np.memmap(self._file, dtype, "c", offset=self._file.tell(), shape=shape)
+
 
 def _flush(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)

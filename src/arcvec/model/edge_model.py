@@ -29,7 +29,7 @@ from torch.nn import functional as F
 from arcvec.model.settings import ModelSettings
 from arcvec.model.sides import Sides
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 14
 # Graphs are more often alike within than across: few coordinates of a tied model start negative.
 _ONE_NEGATIVE_IN = 8
 Statistics = list[tuple[Tensor, Tensor]]
@@ -193,16 +193,20 @@ class EdgeModel(nn.Module):
         statistics: Statistics = []
         for i in range(len(self.norms)):
             statistics.append(self._population_statistics(table, statistics, i))
-        parts, norms = [], []
+        sources, targets, norms = [], [], []
         for rows, _ in table.chunks():
             manifold = self.manifold(rows, statistics)
-            parts.append(self.sides(manifold, manifold))
+            some = self.sides(manifold, manifold)
+            sources.append(some.source)
+            targets.append(some.target)
             norms.append(manifold.norm(dim=1))
-        whole = parts[0]  # scale and mixture are the same in all of them
+        source = torch.cat(sources)
+        sources.clear()  # the parts of one side, and the whole of it, are enough at once
+        whole = some  # scale and mixture are the same in all of them
         return replace(
             whole,
-            source=torch.cat([part.source for part in parts]),
-            target=torch.cat([part.target for part in parts]),
+            source=source,
+            target=torch.cat(targets),
             scale=None if whole.scale is None else whole.scale.detach().clone(),
             mixture=None if whole.mixture is None else whole.mixture.detach().clone(),
             spread=self.spread(torch.cat(norms)),

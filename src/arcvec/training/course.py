@@ -16,7 +16,7 @@ from arcvec.training.discount import fitting_discount
 from arcvec.training.hooks import Hooks, Progress
 from arcvec.training.loop import train
 from arcvec.training.settings import TrainSettings
-from arcvec.training.state import Trained, TrainingState
+from arcvec.training.state import Trained, TrainingState, give_back_memory, waiting
 from arcvec.training.validation import Validation
 
 
@@ -138,12 +138,13 @@ class Course:
         discount = self.settings.degree_discount or 0.0
         watched = [member.watched for member in members if member.watched is not None]
         if watched and self.validation:
+            give_back_memory()
             scores = torch.stack(watched).mean(dim=0)
             discount = fitting_discount(scores.cpu().numpy(), self.seen, self.validation)
         if discount:
             # One after the other, in place: twice the vectors of all members would be the peak.
             for i, member in enumerate(members):
-                sides = self.plan.discounted(member.sides, discount)
+                sides = waiting(self.plan.discounted(member.sides, discount))
                 members[i] = replace(member, sides=sides, discount=discount)
         return members
 

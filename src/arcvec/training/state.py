@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -179,6 +181,8 @@ class TrainingState:
 
     def validate(self, validation: Validation) -> None:
         """Measure the AUC of the vectors as they are now, and keep them if it is the best."""
+        if _is_large(self.table.values):
+            give_back_memory()
         sides = self.model.embed(self.table)
         self.last_auc = validation.auc(sides)
         if self.best_auc is None or self.last_auc > self.best_auc:
@@ -217,11 +221,13 @@ class TrainingState:
 
         `take_back` undoes it, which must be done before training goes on.
         """
-        if self.device.type != "cpu" or len(self.table.values) <= _SMALL_TABLE:
+        if not _is_large(self.table.values):
             return
         for name, tensor in self._row_tensors().items():
             self._aside[name] = ArrayOnDisk(tensor.numpy())
             tensor.data = tensor.new_empty(0)
+        if self.best:
+            self.best = waiting(self.best)
 
     def take_back(self) -> None:
         """Bring into memory what was put aside; nothing, if nothing was."""
@@ -243,9 +249,9 @@ class TrainingState:
         return self.best or self.model.embed(self.table)
 
     def trained(self) -> Trained:
-        """Return what is kept of the training."""
+        """Return what is kept of the training; large sides are kept on disk."""
         return Trained(
-            sides=self.result(),
+            sides=waiting(self.result()),
             steps=self.step,
             auc=self.best_auc,
             window=self.window,
@@ -340,6 +346,29 @@ class TrainingState:
         for i, member in enumerate(self.done):
             tensors |= {f"done{i}.{name}": tensor for name, tensor in member.tensors()}
         return tensors
+
+
+def waiting(sides: Sides) -> Sides:
+    """Return sides that are not needed for a while: large ones are on disk."""
+    if not _is_large(sides.target):
+        return sides
+    source, target = (
+        torch.from_numpy(ArrayOnDisk(side.numpy()).mapped())
+        for side in (sides.source, sides.target)
+    )
+    return replace(sides, source=source, target=target)
+
+
+def give_back_memory() -> None:
+    """Let the system have what was freed, which the C library keeps: a few hundred MB of steps."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
+        if trim:
+            trim(0)
+
+
+def _is_large(rows: Tensor) -> bool:
+    return rows.device.type == "cpu" and len(rows) > _SMALL_TABLE
 
 
 def _numbers_of(member: Trained) -> dict[str, Any]:
