@@ -25,6 +25,7 @@ from arcvec.scaleout.validation import hold_out_shared
 from arcvec.scaleout.workers import Workers
 from arcvec.training.discount import discounted
 from arcvec.training.state import TrainingState
+from arcvec.training.threads import spare_threads
 from arcvec.training.validation import Validation
 
 _ROWS_AT_ONCE = 1 << 16
@@ -106,8 +107,10 @@ class ShardedPlan(TrainingPlan):
             seen,
             walks,
             self.negatives,
-            **self.batching,
+            batch_pairs=self.batch_pairs,
             seed=seed,
+            # All or none: who makes batches ahead asks the others for theirs.
+            threads=self.workers.agree(spare_threads),
             partition=self.partition,
             workers=self.workers,
         )

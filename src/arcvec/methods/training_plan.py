@@ -133,15 +133,15 @@ class TrainingPlan:
     def stream(self, seen: Graph, seed: int, window: int) -> BatchStream:
         """Return the batches of a graph."""
         walks = self.walks.model_copy(update={"window": (window,)})
-        return BatchStream(seen, walks, self.negatives, **self.batching, seed=seed)
-
-    @property
-    def batching(self) -> dict[str, int]:
-        """How a stream makes batches.
-
-        By threads of its own only where a core is left for them: else a step takes a fifth longer.
-        """
-        return {"batch_pairs": self.batch_pairs, "threads": spare_threads()}
+        return BatchStream(
+            seen,
+            walks,
+            self.negatives,
+            batch_pairs=self.batch_pairs,
+            seed=seed,
+            # Only where a core is left for them: else a step takes a fifth longer.
+            threads=spare_threads(),
+        )
 
     @property
     def batch_pairs(self) -> int:

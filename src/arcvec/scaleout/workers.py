@@ -108,7 +108,7 @@ class Workers:
 
     def sum(self, values: Tensor, purpose: str = "other") -> Tensor:
         """Return the sum over all workers, the same to the last bit on each of them."""
-        total = values.detach().clone()
+        total = values.detach().clone(memory_format=torch.contiguous_format)
         if self.count == 1:
             return total
         self.traffic.add(purpose, 2 * (self.count - 1) / self.count * _bytes(total))
