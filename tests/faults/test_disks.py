@@ -98,7 +98,8 @@ def test_an_output_that_may_only_be_read(tmp_path, result, record):
 def test_a_folder_that_is_removed_in_mid_run(tmp_path, record):
     edges = write_communities(tmp_path / "edges.csv")
     out = tmp_path / "place" / "result"
-    settings = ("--dim", 8, "--training.steps", 100_000, "--training.checkpoint-every", 2)
+    # A second apart: the folder goes between two checkpoints, not while one is written.
+    settings = ("--dim", 8, "--training.steps", 100_000, "--training.checkpoint-every", 300)
     with arcvec("fit", edges, "-o", out, *settings) as process:
         deadline = time.monotonic() + 240
         while not out.with_name("result.checkpoint").exists() and time.monotonic() < deadline:
@@ -113,7 +114,7 @@ def test_a_folder_that_is_removed_in_mid_run(tmp_path, record):
         process.communicate()
     code, error = finished(
         *("fit", edges, "-o", out, "--dim", 8, "--training.steps", 100_000),
-        *("--training.checkpoint-every", 2, "--resume", "--training.patience", 3),
+        *("--training.checkpoint-every", 300, "--resume", "--training.patience", 3),
     )
     assert code == 1
     assert "cannot resume, the checkpoint was made with another" in error
