@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from arcvec.cli import main
+from arcvec.cores import threads_per_worker
 from arcvec.evaluation import workers
 from arcvec.evaluation.cell_run import Task, train_auc
 from arcvec.evaluation.experiment_file import read_experiment
@@ -449,7 +450,7 @@ def test_a_worker_killed_once_runs_its_cell_again(folder, started):
 
 def test_workers_share_the_cores(run, folder, started):
     results = run(HEAD, DEGREES, flags=["--workers", "2"])
-    assert {r.number("threads") for r in results} == {workers.threads_per_worker(2)}
+    assert {r.number("threads") for r in results} == {threads_per_worker(2)}
     assert len(started) == 2
     assert all(process.poll() is not None for process in started)
     assert "at least 1 worker" in run(HEAD, DEGREES, flags=["--workers", "0"], fails=True)

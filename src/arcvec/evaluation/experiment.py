@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from arcvec.cores import threads_per_worker
 from arcvec.evaluation.cell_run import Task
 from arcvec.evaluation.experiment_file import ExperimentSettings
 from arcvec.evaluation.grid import Cell
 from arcvec.evaluation.results import CellFiles, Result, write_results
 from arcvec.evaluation.table_text import latex_page, markdown_page
 from arcvec.evaluation.tables import experiment_tables
-from arcvec.evaluation.workers import run_tasks, threads_per_worker
+from arcvec.evaluation.workers import run_tasks
 from arcvec.locks import sole_writer
 from arcvec.storage import new_file
 

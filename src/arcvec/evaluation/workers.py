@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
-from arcvec.cores import num_cores
+from arcvec.cores import threads_per_worker
 from arcvec.evaluation.cell_run import Task
 
 _THREAD_VARIABLES = (
@@ -57,12 +57,6 @@ def run_tasks(tasks: Sequence[Task], num_workers: int, log: Path) -> Generator[E
                 worker.stop()
             for thread in threads:
                 thread.join()
-
-
-def threads_per_worker(num_workers: int) -> int:
-    """Return how many of the cores this process may use fall to each worker, at least one."""
-    cores = num_cores()
-    return max(1, cores // num_workers)
 
 
 class _Worker:

@@ -202,13 +202,12 @@ class EdgeModel(nn.Module):
             norms.append(manifold.norm(dim=1))
         source = torch.cat(sources)
         sources.clear()  # the parts of one side, and the whole of it, are enough at once
-        whole = some  # scale and mixture are the same in all of them
         return replace(
-            whole,
+            some,  # scale and mixture are the same in all parts
             source=source,
             target=torch.cat(targets),
-            scale=None if whole.scale is None else whole.scale.detach().clone(),
-            mixture=None if whole.mixture is None else whole.mixture.detach().clone(),
+            scale=None if some.scale is None else some.scale.detach().clone(),
+            mixture=None if some.mixture is None else some.mixture.detach().clone(),
             spread=self.spread(torch.cat(norms)),
         )
 

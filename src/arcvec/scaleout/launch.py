@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from arcvec.cores import num_cores
+from arcvec.cores import threads_per_worker
 
 RESTARTS = 3
 LAST_WORD = "ARCVEC_LAST_WORD"
@@ -28,8 +28,7 @@ def run_workers(count: int, arguments: Sequence[str]) -> int:
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
-    threads = str(max(1, num_cores() // count))
-    os.environ.setdefault("OMP_NUM_THREADS", threads)
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads_per_worker(count)))
     os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", _SECONDS_TO_STOP)
     options = ["--standalone", f"--nproc-per-node={count}", f"--max-restarts={RESTARTS}"]
     command = run.get_args_parser().parse_args([*options, "-m", "arcvec", *arguments])
