@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
 
-from arcvec.methods.budget import fit_within
+from arcvec.graph.graph import Graph
+from arcvec.methods.budget import fit_within, with_profiles
 from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.methods.profiles import LandmarkProfiles
 from arcvec.methods.sketch import SpectralSketch
+from arcvec.model.settings import ModelSettings
 from arcvec.training.hooks import Hooks, Interrupted
 from arcvec.training.settings import TrainSettings
 from tests.methods.test_edge_projection import planted_graph
@@ -11,10 +14,19 @@ from tests.methods.test_edge_projection import planted_graph
 METHOD = EdgeProjection(
     dim=8, training=TrainSettings(steps=12, batch_pairs=500, evaluate_every=2, patience=2)
 )
+LONGER = METHOD.model_copy(update={"training": METHOD.training.model_copy(update={"steps": 200})})
 
 
 def same(left, right):
     return np.asarray(left.source).tobytes() == np.asarray(right.source).tobytes()
+
+
+def fit_in_steps(steps, graph, method=METHOD):
+    """A fit with time for so many, where a step takes a second."""
+    done = []
+    seconds = steps / 0.95 + 0.5
+    fitted = fit_within(seconds, method, graph, Hooks(report=done.append), clock=lambda: len(done))
+    return fitted, len(done)
 
 
 def test_with_time_enough_it_is_the_whole_fit():
@@ -25,29 +37,61 @@ def test_with_time_enough_it_is_the_whole_fit():
     assert reports[-1].step < len(reports)  # first some steps to see how fast they are
 
 
-def test_without_time_it_is_a_sketch():
+def test_without_time_nothing_is_trained():
+    for directed, method in ((True, SpectralSketch), (False, LandmarkProfiles)):
+        graph = planted_graph(60, directed=directed)
+        fitted = fit_within(0.0, METHOD, graph)
+        assert same(fitted, method(dim=8, seed=METHOD.seed).fit(graph))
+        assert fitted.settings["steps_done"] == 0
+
+
+def test_after_too_few_steps_nothing_is_trained():
     graph = planted_graph(60)
-    fitted = fit_within(0.0, METHOD, graph)
+    fitted, steps = fit_in_steps(3, graph)
+    assert steps < 5
     assert same(fitted, SpectralSketch(dim=8, seed=METHOD.seed).fit(graph))
-    assert fitted.settings["steps_done"] == 0
-
-
-def test_with_hardly_any_it_is_one_step_on_all_edges():
-    """Where a step takes longer than there is."""
-    steps = []
-    hooks = Hooks(report=steps.append)
-    fitted = fit_within(3.0, METHOD, planted_graph(60), hooks, clock=lambda: 10 * len(steps))
-    assert fitted.dim == 8
-    assert fitted.settings["steps_done"] == 1
-    assert fitted.settings["validation_auc"] is None
+    graph = planted_graph(60, directed=False)
+    fitted, steps = fit_in_steps(70, graph, LONGER)
+    assert steps == 70
+    assert same(fitted, LandmarkProfiles(dim=8, seed=METHOD.seed).fit(graph))
 
 
 def test_in_between_it_ends_with_the_time():
-    """Where a step takes a second, and twelve take longer than there is."""
-    seconds = []
-    hooks = Hooks(report=seconds.append)
-    fitted = fit_within(8.5, METHOD, planted_graph(60), hooks, clock=lambda: len(seconds))
-    assert fitted.settings["steps_done"] == len(seconds) == 8
+    """Where twelve steps take longer than there is."""
+    fitted, steps = fit_in_steps(8, planted_graph(60))
+    assert fitted.settings["steps_done"] == steps == 8
+    assert fitted.settings["validation_auc"] is None  # all edges are trained on
+
+
+def test_undirected_it_is_the_mean_with_profiles():
+    graph = planted_graph(60, directed=False)
+    fitted, steps = fit_in_steps(120, graph, LONGER)
+    assert fitted.settings["steps_done"] == steps == 120
+    assert fitted.settings["joined_with"] == "landmark-profiles"
+
+
+def test_the_mean_with_profiles_is_one_of_scores():
+    graph = planted_graph(60, directed=False)
+    trained = METHOD.fit(graph)
+    results = (
+        trained,
+        LandmarkProfiles(dim=8, seed=METHOD.seed).fit(graph),
+        with_profiles(trained, graph, METHOD),
+    )
+    first, second, mean = (
+        result.score_all_targets(np.arange(graph.num_nodes)) for result in results
+    )
+    wanted = (first / first.std() + second / second.std()) / 2
+    # The nearest that 8 numbers come to 16.
+    sizes = np.linalg.svd(wanted, compute_uv=False)
+    assert np.linalg.norm(mean - wanted) == pytest.approx(np.linalg.norm(sizes[8:]), rel=1e-3)
+
+
+def test_two_sides_stay():
+    graph = planted_graph(60, directed=False)
+    method = METHOD.model_copy(update={"model": ModelSettings(kind="asymmetric")})
+    trained = method.fit(graph)
+    assert with_profiles(trained, graph, method) is trained
 
 
 def test_a_stop_that_is_asked_for_is_one():
@@ -55,3 +99,8 @@ def test_a_stop_that_is_asked_for_is_one():
     with pytest.raises(Interrupted) as stop:
         fit_within(1e6, METHOD, planted_graph(60), Hooks(should_stop=lambda: next(steps) == 2))
     assert stop.value.step == 2
+
+
+def test_a_graph_of_self_loops_is_refused():
+    with pytest.raises(ValueError, match="nothing to learn from"):
+        fit_within(1.0, METHOD, Graph.from_edges([0, 1], [0, 1]))

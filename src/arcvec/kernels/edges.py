@@ -144,22 +144,6 @@ def turned_entries(indptr, indices, weights):
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def scaled_entries(indptr, indices, weights, rows, columns):
-    """Return the weight of each entry times the factors of its row and its column: float32.
-
-    Args:
-        weights: one an entry, or a single one for all.
-        rows, columns: (n,) float64.
-    """
-    scaled = np.empty(indices.size, dtype=np.float32)
-    for row in prange(indptr.size - 1):
-        for entry in range(indptr[row], indptr[row + 1]):
-            weight = weights[entry] if weights.size == indices.size else weights[0]
-            scaled[entry] = rows[row] * weight * columns[indices[entry]]
-    return scaled
-
-
-@njit(cache=True, nogil=True, parallel=True)
 def adjacency_product(indptr, indices, weights, rows, columns, vectors):
     """Return the matrix of `scaled_entries` times some vectors, without making it: (n, k) float32.
 

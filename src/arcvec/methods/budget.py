@@ -1,6 +1,7 @@
 """A fit in a given time: all of it where there is time enough, else one training that ends then.
 
-Where there is no time for a training either, there is one for a look at the graph.
+Where there is no time for a training either, there is one for a look at the graph; and where a look
+tells as much as a short training, the mean of both.
 """
 
 from __future__ import annotations
@@ -10,16 +11,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from arcvec.methods.edge_projection import EdgeProjection
+import numpy as np
+from numpy.typing import NDArray
+
+from arcvec.embeddings import EdgeEmbeddings
+from arcvec.methods.edge_projection import EdgeProjection, require_edges
+from arcvec.methods.mean_score import one_side, products
+from arcvec.methods.profiles import LandmarkProfiles
 from arcvec.methods.sketch import SpectralSketch
 
 if TYPE_CHECKING:
-    from arcvec.embeddings import EdgeEmbeddings
     from arcvec.graph.graph import Graph
     from arcvec.training.hooks import Hooks, Progress
 
 # Of which torch takes more than one to import, and the start of a training most of the rest.
 _SECONDS_TO_TRAIN = 3.0
+# On held-out edges, vectors without a training are better than those of fewer steps; profiles, than
+# those of more than singular vectors are.
+_FEWEST_STEPS, _FEWEST_BESIDE_PROFILES = 5, 100
+# With more nodes, profiles take too much memory, or have too few landmarks.
+_MOST_NODES_WITH_PROFILES = 1 << 16
 # The first steps warm caches up: speed is what the ones after them say.
 _STEPS_TO_WARM_UP, _STEPS_TO_MEASURE = 1, 3
 # What making the vectors of all nodes takes after the last step, as part of the time.
@@ -37,18 +48,22 @@ def fit_within(
     """Return vectors of all nodes after about so many seconds, or sooner where all is done.
 
     Where they are too few for the whole method, one member is trained on all edges, without trials,
-    and its learning rate falls to zero when they end. Where they are too few for that, vectors are
-    those of `SpectralSketch`.
+    and its learning rate falls to zero when they end. Where they are too few for that, or for more
+    than its first steps, vectors are those of `quick_fit`.
 
     Args:
         clock: tells the seconds since some moment.
+
+    Raises:
+        ValueError: the graph has no edge between two different nodes.
     """
     from arcvec.training.hooks import Hooks, Interrupted
 
-    if seconds < _SECONDS_TO_TRAIN:
-        return SpectralSketch(dim=method.dim, seed=method.seed).fit(graph)
-    hooks = hooks or Hooks()
+    require_edges(graph)
     deadline = clock() + seconds * (1 - _LEFT_FOR_THE_END)
+    if seconds < _SECONDS_TO_TRAIN:
+        return quick_fit(graph, method.dim, method.seed)
+    hooks = hooks or Hooks()
     pace = _Pace(deadline, steps_of_all(method, graph), clock)
 
     def report(progress: Progress) -> None:
@@ -61,11 +76,53 @@ def fit_within(
 
     hurried = replace(hooks, report=report, should_stop=should_stop, end_at=pace.end)
     try:
-        return shortened(method).fit(graph, hurried)
+        trained = shortened(method).fit(graph, hurried)
     except Interrupted:
         if not pace.has_time_for_all():
             raise
-    return method.fit(graph, hooks)
+        return method.fit(graph, hooks)
+    fewest = _FEWEST_BESIDE_PROFILES if _has_profiles(graph) else _FEWEST_STEPS
+    if trained.settings["steps_done"] < min(fewest, method.training.steps):
+        return quick_fit(graph, method.dim, method.seed)
+    return with_profiles(trained, graph, method) if _has_profiles(graph) else trained
+
+
+def quick_fit(graph: Graph, dim: int, seed: int) -> EdgeEmbeddings:
+    """Return vectors that need no training."""
+    quick = LandmarkProfiles if _has_profiles(graph) else SpectralSketch
+    return quick(dim=dim, seed=seed).fit(graph)
+
+
+def _has_profiles(graph: Graph) -> bool:
+    return not graph.directed and graph.num_nodes <= _MOST_NODES_WITH_PROFILES
+
+
+def with_profiles(trained: EdgeEmbeddings, graph: Graph, method: EdgeProjection) -> EdgeEmbeddings:
+    """Return vectors with the mean of two scores, those of a short training and of profiles.
+
+    On held-out edges the mean is near the better of both, or above it: with 10 s at dim 128, ppi
+    .933 of .931 and .927, ca-HepTh .919 of .913 and .912, ca-AstroPh .986 of .979 and .986. A
+    result with two sides is left as it is.
+    """
+    quick = LandmarkProfiles(dim=method.dim, seed=method.seed).fit(graph)
+    if trained.weights is None or quick.weights is None:
+        return trained
+    both = ((trained.target, trained.weights), (quick.target, quick.weights))
+    vectors, signs = one_side(
+        [vectors for vectors, _ in both],
+        [weights / _spread(vectors, weights) for vectors, weights in both],
+        method.dim,
+    )
+    settings = {**trained.settings, "joined_with": quick.settings["method"]}
+    return EdgeEmbeddings.one_vector(vectors, signs, graph.nodes, directed=False, settings=settings)
+
+
+def _spread(vectors: NDArray[np.floating], weights: NDArray[np.float32]) -> float:
+    """Return the standard deviation of the scores of all pairs of nodes."""
+    weighted = products(vectors) / len(vectors) * weights
+    means = vectors.mean(axis=0, dtype=np.float64)
+    variance = (weighted * weighted.T).sum() - (weights * means * means).sum() ** 2
+    return float(np.sqrt(variance)) or 1.0
 
 
 def steps_of_all(method: EdgeProjection, graph: Graph) -> int:
@@ -77,7 +134,7 @@ def steps_of_all(method: EdgeProjection, graph: Graph) -> int:
 
 def shortened(method: EdgeProjection) -> EdgeProjection:
     """Return the method without all that chooses between trainings or joins several."""
-    walks = method.walks.model_copy(update={"window": (min(method.walks.window),)})
+    walks = method.walks.model_copy(update={"window": method.walks.window[:1]})
     changes = {"walks": walks, "training": method.training.on_all_edges()}
     return method.model_copy(update={"members": 1, "member_dim": None, **changes})
 

@@ -70,7 +70,7 @@ class TrainedMethod(Method):
         from arcvec.methods.training_plan import TrainingPlan
         from arcvec.training.course import Course
 
-        _require_edges(graph)
+        require_edges(graph)
         identity = {**describe_fit(name, self, graph), "from": None}
         seeds = [_seed_of(member, self.seed) for member in range(members)]
         training, walks = self.training.of_one_of(members), self.walks
@@ -260,7 +260,10 @@ def _provenance(trained: list[Trained]) -> dict[str, Any]:
     }
 
 
-def _require_edges(graph: Graph) -> None:
+def require_edges(graph: Graph) -> None:
+    """Raise a ValueError where a graph has no edge between two different nodes."""
+    if graph.indices.size > graph.num_nodes:
+        return  # a node has one self-loop at most
     if graph.num_nodes < 2 or graph.num_edges == graph.num_self_loops:
         raise ValueError(
             "expected a graph with an edge between two different nodes, got "

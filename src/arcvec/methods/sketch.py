@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from arcvec.embeddings import EdgeEmbeddings
@@ -37,7 +36,7 @@ class SpectralSketch(Method):
     def fit(self, graph: Graph) -> EdgeEmbeddings:
         """Return the vectors of all nodes; of undirected graphs, one for both sides."""
         from arcvec.methods.record import describe_fit
-        from arcvec.methods.spectral import ITERATIONS, regularised
+        from arcvec.methods.spectral import ITERATIONS, evened, regularised
         from arcvec.methods.subspace import leading_subspace
 
         matrix = regularised(graph, _SHARE)
@@ -49,24 +48,18 @@ class SpectralSketch(Method):
         more = ((0, 0), (0, count - known))
         if graph.directed:
             shares = values ** (_POWER / 2)
-            source, target = (np.pad(_evened(side * shares), more) for side in (left, right))
+            source, target = (
+                np.pad(evened(side * shares, _EVENED), more) for side in (left, right)
+            )
             return EdgeEmbeddings(source, target, graph.nodes, True, settings)
         # Eigenvectors, which singular ones are not where two values differ in sign alone.
         values, turn = np.linalg.eigh((left.T @ (matrix @ left)).astype(np.float64))
         vectors = left @ (turn * np.abs(values) ** (_POWER / 2)).astype(np.float32)
         signs = np.where(values < 0, -1, 1).astype(np.float32)
         return EdgeEmbeddings.one_vector(
-            np.pad(_evened(vectors), more),
+            np.pad(evened(vectors, _EVENED), more),
             np.pad(signs, more[1], constant_values=1),
             graph.nodes,
             directed=False,
             settings=settings,
         )
-
-
-def _evened(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the vectors divided by a power of their lengths; one of zeros stays so."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    lengths[lengths == 0] = 1.0
-    evened: NDArray[np.float32] = vectors / lengths**_EVENED
-    return evened
