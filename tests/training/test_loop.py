@@ -169,7 +169,27 @@ def test_the_result_keeps_the_course_of_the_training(graph, method):
         steps.append(len(losses))
         best.append(max(watched))
     assert fitted.settings["steps_done"] == sum(steps)
-    assert fitted.settings["validation_auc"] == pytest.approx(np.mean(best))
+    if not method.training.finds_discount:
+        assert fitted.settings["validation_auc"] == pytest.approx(np.mean(best))
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_the_auc_is_that_of_all_members_together(graph, members):
+    settings = TrainSettings(steps=20, batch_pairs=500, evaluate_every=5)
+    method = EdgeProjection(dim=8, members=members, training=settings)
+    plans = []
+
+    def make_plan(*arguments, **named):
+        plans.append(TrainingPlan(*arguments, **named))
+        return plans[-1]
+
+    trained, remembered = method.train_members(
+        "any", graph, None, members=members, make_plan=make_plan
+    )
+    seen, validation = plans[0].hold_out(0)
+    scores = np.mean([member.watched.numpy() for member in trained], axis=0)
+    terms = trained[0].degree_terms.of_nodes(seen)[validation.pairs].sum(axis=1)
+    assert remembered["validation_auc"] == pytest.approx(validation.auc_of(scores + terms))
 
 
 def test_settling_learns_from_the_held_out_edges_too():
@@ -214,7 +234,9 @@ def test_settling_is_as_long_as_it_took_to_the_best_auc(graph):
 @pytest.mark.parametrize("stronger", [(), (0.1, 1.0, 10.0)])
 def test_the_best_trial_is_taken(graph, windows, stronger):
     """By the AUC on held-out edges: all windows, then penalties as long as it rises."""
-    training = TrainSettings(steps=60, batch_pairs=2000, stronger_l2=stronger, evaluate_every=5)
+    training = TrainSettings(
+        steps=60, batch_pairs=2000, stronger_l2=stronger, evaluate_every=5, degree_discount=0
+    )
     trials = []
 
     def report(progress):

@@ -93,8 +93,9 @@ class TrainedMethod(Method):
             identity=identity,
             start=begin,
         )
-        trained = Course(plan, graph, training, seeds, hooks).run()
-        return trained, {**identity, **_provenance(trained)}
+        course = Course(plan, graph, training, seeds, hooks)
+        trained = course.run()
+        return trained, {**identity, **_provenance(trained, course.auc)}
 
     def _may_discount(self, projections: int) -> bool:
         """Whether scores are products of vectors of any length, which a discount can be put in."""
@@ -240,8 +241,12 @@ def _seed_of(member: int, seed: int) -> int:
     return seed if member == 0 else int(np.random.default_rng([seed, member]).integers(1 << 63))
 
 
-def _provenance(trained: list[Trained]) -> dict[str, Any]:
-    """Return steps, AUCs and losses of all members, one after the other."""
+def _provenance(trained: list[Trained], auc: float | None) -> dict[str, Any]:
+    """Return steps, AUCs and losses of all members, one after the other.
+
+    Args:
+        auc: of all together on held-out edges; None where only their own are known.
+    """
     aucs = [member.auc for member in trained if member.auc is not None]
     spreads = [member.sides.spread for member in trained if member.sides.spread is not None]
     history: dict[str, list[Any]] = {"member": []}
@@ -251,10 +256,11 @@ def _provenance(trained: list[Trained]) -> dict[str, Any]:
         history["member"] += [i] * len(member.history.step)
     return {
         "steps_done": sum(member.steps for member in trained),
-        "validation_auc": fmean(aucs) if aucs else None,
+        "validation_auc": fmean(aucs) if auc is None and aucs else auc,
         "window": trained[0].window,
         "output_l2": trained[0].output_l2,
-        "degree_discount": fmean(member.discount for member in trained),
+        "degree_discount": trained[0].degree_terms.discount,
+        "degree_gain": trained[0].degree_terms.gain,
         "norm_std": fmean(spread.item() for spread in spreads) if spreads else None,
         "history": history,
     }

@@ -1,4 +1,4 @@
-"""Vectors of an undirected graph in a moment: how often walks lead from each node to some others."""
+"""Vectors of an undirected graph in a moment: how often walks lead from nodes to some others."""
 
 from __future__ import annotations
 

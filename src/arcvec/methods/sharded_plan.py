@@ -23,7 +23,7 @@ from arcvec.scaleout.partition import Partition
 from arcvec.scaleout.state import ShardedState
 from arcvec.scaleout.validation import hold_out_shared
 from arcvec.scaleout.workers import Workers
-from arcvec.training.discount import discounted
+from arcvec.training.degrees import DegreeTerms, with_degrees
 from arcvec.training.state import TrainingState
 from arcvec.training.threads import spare_threads
 from arcvec.training.validation import Validation
@@ -120,7 +120,7 @@ class ShardedPlan(TrainingPlan):
         label = self.workers.agree(lambda: self.reversed_label(seen))
         return ShardedObjective(self.negatives, label, self.workers)
 
-    def discounted(self, sides: Sides, discount: float) -> Sides:
-        """Return the own sides with a discount of low degrees in their scores."""
+    def with_degrees(self, sides: Sides, terms: DegreeTerms) -> Sides:
+        """Return the own sides that have what degrees add in their scores."""
         own = self.partition.nodes_of(self.workers.rank)
-        return discounted(sides, self.graph, discount, own)
+        return with_degrees(sides, self.graph, terms, own)

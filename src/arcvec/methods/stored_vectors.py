@@ -36,8 +36,8 @@ def stored_vectors(
     """
     sources, targets = ([_array(getattr(m.sides, side)) for m in trained] for side in _SIDES)
     scales = [_array(m.sides.scale) for m in trained if m.sides.scale is not None]
-    # A discount of low degrees comes in two columns more than there is room for.
-    together = len(trained) > 1 or trained[0].discount != 0
+    # What degrees add comes in two columns more than there is room for.
+    together = len(trained) > 1 or bool(trained[0].degree_terms)
     if scales and together:
         vectors, signs = mean_score.one_side(targets, scales, dim, all_nodes)
         return {"vectors": vectors}, signs

@@ -20,7 +20,7 @@ from arcvec.model.sides import Sides
 from arcvec.sampling.batches import BatchStream
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.storage import ArrayOnDisk
-from arcvec.training.discount import discounted
+from arcvec.training.degrees import DegreeTerms, with_degrees
 from arcvec.training.settings import TrainSettings
 from arcvec.training.state import TrainingState
 from arcvec.training.threads import spare_threads
@@ -159,9 +159,9 @@ class TrainingPlan:
         label = self.negatives.reversed_label
         return chance_of_return(seen.reciprocity) if label is None else label
 
-    def discounted(self, sides: Sides, discount: float) -> Sides:
-        """Return sides with a discount of low degrees in their scores."""
-        return discounted(sides, self.graph, discount)
+    def with_degrees(self, sides: Sides, terms: DegreeTerms) -> Sides:
+        """Return sides that have what degrees add in their scores."""
+        return with_degrees(sides, self.graph, terms)
 
 
 def chance_of_return(reciprocity: float) -> float:

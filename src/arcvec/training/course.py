@@ -12,7 +12,7 @@ from arcvec.graph.graph import Graph
 from arcvec.model.objective import Objective
 from arcvec.model.sides import Sides
 from arcvec.sampling.batches import BatchStream
-from arcvec.training.discount import fitting_discount
+from arcvec.training.degrees import DegreeTerms, fitting_terms
 from arcvec.training.hooks import Hooks, Progress
 from arcvec.training.loop import train
 from arcvec.training.settings import TrainSettings
@@ -43,20 +43,24 @@ class Plan(Protocol):
     def objective(self, seen: Graph) -> Objective:
         """Return what to minimise on a graph."""
 
-    def discounted(self, sides: Sides, discount: float) -> Sides:
-        """Return sides with a discount of low degrees in their scores."""
+    def with_degrees(self, sides: Sides, terms: DegreeTerms) -> Sides:
+        """Return sides that have what degrees add in their scores."""
 
 
 class Course:
     """Trains the members one after the other; a checkpoint holds where it stands.
 
     Every member is watched on the same held-out edges, then settles on all edges. The first one
-    decides for all about the window of the walks and the L2 penalty, by trials. The discount of low
-    degrees is what the mean of all members' scores asks for: single ones are less sure of nodes
-    with many edges, and would ask for more.
+    decides for all about the window of the walks and the L2 penalty, by trials. What degrees take
+    off is what the mean of all members' scores asks for: single ones are less sure of nodes with
+    many edges, and would ask for more.
 
     Args:
         seeds: one for each member.
+
+    Attributes:
+        auc: of all members' mean on the held-out edges, degrees included, before they settled;
+            None where it was not found out.
     """
 
     def __init__(
@@ -73,9 +77,10 @@ class Course:
         self.seeds = seeds
         self.hooks = hooks or Hooks()
         self.seen, self.validation = plan.hold_out(seeds[0])
+        self.auc: float | None = None
 
     def run(self) -> list[Trained]:
-        """Return what was learned, member by member."""
+        """Return what was learned, member by member; from then on there is `auc`."""
         state = None
         if self.hooks.resume and self.hooks.checkpoint:
             state = self.plan.state(self.graph, self.seeds[0], blank=True)
@@ -90,7 +95,7 @@ class Course:
                 self._train(state, self.graph, seed)
             done.append(state.trained())
             state = None
-        return self._discounted(done)
+        return self._with_degrees(done)
 
     def _watch(self, seed: int, done: list[Trained], state: TrainingState | None) -> TrainingState:
         """Return the best trial, trained to the end of the part that is watched."""
@@ -133,19 +138,19 @@ class Course:
         rises = stronger == 0 or best is state
         return (best.window, penalties[stronger]) if rises and stronger < len(penalties) else None
 
-    def _discounted(self, members: list[Trained]) -> list[Trained]:
-        """Return the members with the discount of low degrees in their scores."""
-        discount = self.settings.degree_discount or 0.0
+    def _with_degrees(self, members: list[Trained]) -> list[Trained]:
+        """Return the members with what degrees add to their scores."""
+        terms = DegreeTerms(self.settings.degree_discount or 0.0)
         watched = [member.watched for member in members if member.watched is not None]
         if watched and self.validation:
             give_back_memory()
-            scores = torch.stack(watched).mean(dim=0)
-            discount = fitting_discount(scores.cpu().numpy(), self.seen, self.validation)
-        if discount:
+            scores = torch.stack(watched).mean(dim=0).cpu().numpy()
+            terms, self.auc = fitting_terms(scores, self.seen, self.validation)
+        if terms:
             # One after the other, in place: twice the vectors of all members would be the peak.
             for i, member in enumerate(members):
-                sides = waiting(self.plan.discounted(member.sides, discount))
-                members[i] = replace(member, sides=sides, discount=discount)
+                sides = waiting(self.plan.with_degrees(member.sides, terms))
+                members[i] = replace(member, sides=sides, degree_terms=terms)
         return members
 
     def _train(

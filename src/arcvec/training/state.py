@@ -19,6 +19,7 @@ from arcvec.model.sides import Sides
 from arcvec.sampling.batches import Place
 from arcvec.storage import ArrayOnDisk
 from arcvec.training.checkpoint import load_checkpoint, save_checkpoint
+from arcvec.training.degrees import DegreeTerms
 from arcvec.training.optimisers import Adam, PercentDelta, TensorOptimiser
 from arcvec.training.settings import TrainSettings
 from arcvec.training.validation import Validation
@@ -67,7 +68,7 @@ class Trained:
         window: of the walks.
         output_l2: what the vectors were penalised with.
         watched: scores of the held-out pairs before the training settled; None where none were.
-        discount: of low degrees, which `sides` have in columns of their own.
+        degree_terms: what degrees add, which `sides` have in columns of their own.
     """
 
     sides: Sides
@@ -77,7 +78,7 @@ class Trained:
     output_l2: float
     history: History
     watched: Tensor | None = None
-    discount: float = 0.0
+    degree_terms: DegreeTerms = field(default_factory=DegreeTerms)
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the tensors there are, by name."""

@@ -46,8 +46,11 @@ class Validation:
     directed: bool
 
     def auc(self, sides: Sides) -> float:
-        """Return the ROC-AUC of the scores."""
-        scores = self.scores(sides).cpu().numpy()
+        """Return the ROC-AUC of the scores of sides."""
+        return self.auc_of(self.scores(sides).cpu().numpy())
+
+    def auc_of(self, scores: NDArray[np.floating]) -> float:
+        """Return the ROC-AUC of one score for each pair."""
         return roc_auc(scores[self.is_edge], scores[~self.is_edge])
 
     def scores(self, sides: Sides) -> Tensor:

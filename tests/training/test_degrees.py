@@ -9,7 +9,7 @@ from arcvec.model.settings import ModelSettings
 from arcvec.model.sides import Sides
 from arcvec.sampling.settings import WalkSettings
 from arcvec.settings import merge_settings
-from arcvec.training.discount import discounted, fitting_discount
+from arcvec.training.degrees import DegreeTerms, fitting_terms, with_degrees
 from arcvec.training.settings import TrainSettings
 from arcvec.training.validation import Validation
 
@@ -39,32 +39,57 @@ def edges_per_node(graph):
     return np.bincount(ends, minlength=60)
 
 
-@pytest.mark.parametrize("discount", [0.0, 3.0, -1.5])
-def test_every_end_takes_its_part_off_the_score(graph, sides, discount):
-    part = discount / np.maximum(edges_per_node(graph), 1)
-    expected = all_scores(sides) - part[:, None] - part[None, :]
-    np.testing.assert_allclose(all_scores(discounted(sides, graph, discount)), expected, atol=1e-5)
+TERMS = [DegreeTerms(), DegreeTerms(3.0), DegreeTerms(-1.5), DegreeTerms(gain=0.5)]
+
+
+@pytest.mark.parametrize("terms", TERMS)
+def test_every_end_adds_its_part_to_the_score(graph, sides, terms):
+    degrees = np.maximum(edges_per_node(graph), 1)
+    part = terms.gain * np.log(degrees) - terms.discount / degrees
+    expected = all_scores(sides) + part[:, None] + part[None, :]
+    np.testing.assert_allclose(all_scores(with_degrees(sides, graph, terms)), expected, atol=1e-5)
+
+
+def watched_pairs(odds, repeat=1):
+    """All pairs of nodes, edges by the odds of the pair."""
+    sources, targets = np.divmod(np.arange(3600).repeat(repeat), 60)
+    chances = 1 / (1 + np.exp(-odds[sources, targets]))
+    is_edge = np.random.default_rng(1).random(len(chances)) < chances
+    pairs = np.stack([sources, targets], axis=1).astype(np.int32)
+    return Validation(pairs, is_edge, directed=True)
 
 
 @pytest.mark.parametrize("planted", [-1.0, 0.0, 2.0])
 @pytest.mark.parametrize("size", [0.5, 1.0, 3.0])
 def test_the_discount_that_held_out_pairs_ask_for_is_found(graph, sides, planted, size):
     """Scores may be larger than log-odds: then the discount is by as much."""
-    sources, targets = np.divmod(np.arange(3600).repeat(20), 60)
-    odds = all_scores(discounted(sides, graph, planted))[sources, targets]
-    is_edge = np.random.default_rng(1).random(len(odds)) < 1 / (1 + np.exp(-odds))
-    pairs = np.stack([sources, targets], axis=1).astype(np.int32)
-    scores = size * all_scores(sides)[sources, targets]
-    validation = Validation(pairs, is_edge, directed=True)
-    fitted = fitting_discount(scores, graph, validation)
-    assert fitted == pytest.approx(size * planted, abs=0.1 * size)
+    odds = all_scores(with_degrees(sides, graph, DegreeTerms(planted)))
+    validation = watched_pairs(odds, repeat=20)
+    scores = size * all_scores(sides)[tuple(validation.pairs.T)]
+    fitted, auc = fitting_terms(scores, graph, validation)
+    assert fitted.discount == pytest.approx(size * planted, abs=0.1 * size)
+    assert fitted.gain == 0
+    assert auc == pytest.approx(validation.auc_of(odds[tuple(validation.pairs.T)]), abs=1e-3)
+
+
+def test_degrees_are_added_where_they_alone_say_more(graph, sides):
+    """Scores that say little beside degrees."""
+    part = DegreeTerms(gain=1.0).of_nodes(graph)
+    odds = 0.05 * all_scores(sides) + part[:, None] + part[None, :] - 4
+    validation = watched_pairs(odds, repeat=20)
+    scores = all_scores(sides)[tuple(validation.pairs.T)]
+    fitted, auc = fitting_terms(scores, graph, validation)
+    degrees = part[validation.pairs].sum(axis=1)
+    assert fitted.discount == 0
+    assert fitted.gain > 0
+    assert auc > max(validation.auc_of(degrees), validation.auc_of(scores))
 
 
 def test_scores_that_do_not_speak_for_edges_ask_for_nothing(graph):
     pairs = np.stack(np.divmod(np.arange(3600), 60), axis=1).astype(np.int32)
     is_edge = np.random.default_rng(2).random(3600) < 0.5
     validation = Validation(pairs, is_edge, directed=True)
-    assert fitting_discount(-1.0 * is_edge, graph, validation) == 0
+    assert fitting_terms(-1.0 * is_edge, graph, validation) == (DegreeTerms(), 0.0)
 
 
 @pytest.mark.parametrize("members", [1, 2])
