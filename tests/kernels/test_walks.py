@@ -76,7 +76,7 @@ def test_alternating_against_plain_python(random_graph, weighted):
 
 
 # The last pair forbids most proposals, so that rows are scanned.
-@pytest.mark.parametrize(("p", "q"), [(0.5, 2.0), (4.0, 0.25), (1.0, 3.0), (1e4, 1e-3)])
+@pytest.mark.parametrize(("p", "q"), [(0.5, 2.0), (0.1, 0.5), (4.0, 0.25), (1.0, 3.0), (1e4, 1e-3)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_second_order_against_plain_python(random_graph, weighted, p, q):
     graph = random_graph if weighted else unweighted(random_graph)
@@ -140,12 +140,15 @@ def test_weighted_steps_follow_the_weights():
 
 
 # p so large that returning is all but forbidden makes most rows fall back to the exact scan.
-@pytest.mark.parametrize(("p", "q"), [(0.5, 2.0), (4.0, 0.25), (1000.0, 0.01)])
+@pytest.mark.parametrize(("p", "q"), [(0.5, 2.0), (0.1, 0.5), (4.0, 0.25), (1000.0, 0.01)])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_second_order_steps_follow_p_and_q(p, q, weighted):
+@pytest.mark.parametrize("directed", [False, True])
+def test_second_order_steps_follow_p_and_q(p, q, weighted, directed):
+    """Directed, some nodes can be gone back to and others cannot."""
     edges = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (2, 4), (0, 5), (2, 5), (5, 4)]
-    weights = [1, 2, 3, 4, 5, 6, 7, 8, 9] if weighted else None
-    graph = Graph.from_edges(*zip(*edges, strict=True), directed=False, weights=weights)
+    edges += [(1, 0), (4, 2), (5, 0), (5, 3)]
+    weights = range(1, 14) if weighted else None
+    graph = Graph.from_edges(*zip(*edges, strict=True), directed=directed, weights=weights)
     cumulative = cumulative_weights(graph.indptr, graph.weights) if weighted else NO_WEIGHTS
     starts = np.zeros(60_000, dtype=np.int32)
     walks = second_order_walks(graph.indptr, graph.indices, cumulative, starts, 4, p, q, 5, 0)

@@ -54,21 +54,30 @@ def slow_second_order_walk(rows, start, length, p, q, seed, walk, max_proposals=
             return 1 / p
         return 1.0 if target in rows[previous][0] else 1 / q
 
+    def propose(targets, weights, previous, draw):
+        """Return a neighbour, or `previous` for what going back counts more than all else."""
+        excess = (1 / p) / max(1, 1 / q) - 1
+        if weights or excess <= 0 or previous is None:
+            return slow_neighbour(targets, weights, seed, walk, draw), False
+        place = int(slow_unit(seed, walk, draw) * (len(targets) + excess))
+        return (targets[place], False) if place < len(targets) else (previous, True)
+
     nodes = [start]
     for step in range(1, length):
         targets, weights = rows[nodes[-1]]
         if not targets:
             break
         draw = step * (2 * max_proposals + 1)
-        chosen = slow_neighbour(targets, weights, seed, walk, draw)
+        previous = nodes[-2] if step > 1 else None
+        chosen, goes_back = propose(targets, weights, previous, draw)
         if step > 1:
-            previous = nodes[-2]
+            largest = max(1, 1 / q, 1 / p if weights else 0)
             for _ in range(max_proposals):
-                x = slow_unit(seed, walk, draw + 1) * max(1, 1 / p, 1 / q)
-                if x < bias(previous, chosen):
+                x = slow_unit(seed, walk, draw + 1) * largest
+                if chosen in targets and (goes_back or x < bias(previous, chosen)):
                     break
                 draw += 2
-                chosen = slow_neighbour(targets, weights, seed, walk, draw)
+                chosen, goes_back = propose(targets, weights, previous, draw)
             else:
                 masses = [
                     w * bias(previous, t)

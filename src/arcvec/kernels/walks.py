@@ -234,6 +234,20 @@ def second_order_walks(indptr, indices, cumulative, starts, length, p, q, seed, 
     return walks
 
 
+@njit(cache=True, inline="always")
+def _draw_place_or_return(indptr, node, excess, state, draw):
+    """Return where in `indices` a neighbour stands, or the end of the row to go back; -1 without.
+
+    Args:
+        excess: how many neighbours going back counts for, beside the one it is.
+    """
+    first, last = indptr[np.uint64(node)], indptr[np.uint64(node) + np.uint64(1)]
+    if first == last:
+        return np.int64(-1)
+    place = first + np.int64(unit_at(state, draw) * (np.float64(last - first) + excess))
+    return min(place, last)
+
+
 @njit(cache=True, nogil=True)
 def _walk_second_order(indptr, indices, cumulative, group, p, q, walks):
     """Walk a group to its end: in a turn every walk has one proposal, and steps if it is kept."""
@@ -243,14 +257,23 @@ def _walk_second_order(indptr, indices, cumulative, group, p, q, walks):
     steps = np.ones(live, dtype=np.int64)
     rejected = np.zeros(live, dtype=np.int64)
     places = np.empty(live, dtype=np.int64)
-    largest = max(1.0, 1.0 / p, 1.0 / q)
+    largest = max(1.0, 1.0 / q)
+    # Where going back counts more than all else, it is proposed apart for what it counts more: held
+    # against its bias, most other proposals would be rejected. With weights, that would have to be
+    # looked up first.
+    excess = max(0.0, 1.0 / p - largest) / largest
+    if cumulative.size:
+        largest, excess = max(largest, 1.0 / p), 0.0
     while live:
         k = 0
         while k < live:
             place = np.int64(-1)
             if steps[k] < length:
                 draw = steps[k] * _DRAWS_PER_STEP + 2 * rejected[k]
-                place = _draw_place(indptr, cumulative, nodes[k], states[k], draw)
+                if excess > 0 and previous[k] >= 0:
+                    place = _draw_place_or_return(indptr, nodes[k], excess, states[k], draw)
+                else:
+                    place = _draw_place(indptr, cumulative, nodes[k], states[k], draw)
             if place < 0:
                 live -= 1
                 rows[k], nodes[k], states[k] = rows[live], nodes[live], states[live]
@@ -259,11 +282,16 @@ def _walk_second_order(indptr, indices, cumulative, group, p, q, walks):
                 places[k] = place
                 k += 1
         for k in range(live):
-            proposed = indices[np.uint64(places[k])]
+            goes_back = places[k] == indptr[np.uint64(nodes[k]) + np.uint64(1)]
+            proposed = previous[k] if goes_back else indices[np.uint64(places[k])]
             if previous[k] >= 0:
                 draw = steps[k] * _DRAWS_PER_STEP + 2 * rejected[k] + 1
                 x = unit_at(states[k], draw) * largest
-                if not _is_kept(indptr, indices, previous[k], proposed, p, q, x):
+                if goes_back:
+                    kept = find_edge(indptr, indices, nodes[k], proposed) >= 0
+                else:
+                    kept = _is_kept(indptr, indices, previous[k], proposed, p, q, x)
+                if not kept:
                     rejected[k] += 1
                     if rejected[k] < _MAX_PROPOSALS:
                         continue
