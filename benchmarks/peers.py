@@ -2,6 +2,7 @@
 
 python benchmarks/peers.py --save
 python benchmarks/peers.py --graphs ppi --budgets 2 5 10 --peers ProNE FastRP
+python benchmarks/peers.py --graphs ppi ca-HepTh --keep --save
 
 Every library makes 128 numbers a node from the train edges of a split, arcvec as many, and 32. All
 are timed from the start of their process, which is given two threads; compiling is not counted, of
@@ -15,12 +16,13 @@ import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import DATA, Report, Table, command_line, run_apart, run_benchmark
+from measure import DATA, SAVED, Report, Table, command_line, run_apart, run_benchmark
 from peer_vectors import PEERS
 from peers_env import peers_python
 
@@ -36,6 +38,7 @@ BUDGETS = (1, 2, 5, 10, 30, 60)
 # Spectral peers are quick; later, 32 numbers are enough to be ahead.
 LONGEST_WITH_ALL_NUMBERS = 10
 OURS = {32: "arcvec", DIM: f"arcvec, {DIM} numbers"}
+ALL_RUNS = "All runs"
 NODE2VEC = "PecanPy + gensim"
 QUICK_PEERS = ("ProNE", "SVD", "FastRP", "Cleora")
 GRAPHS = ("wiki-vote", "ppi", "ca-HepTh", "soc-facebook", "ca-AstroPh", "soc-epinions", "cnr-2000")
@@ -148,9 +151,16 @@ def points_above(rows: list[dict[str, Any]], since: float = 2.0) -> list[dict[st
     return above or [{"library": "none"}]
 
 
+def kept_rows(measured: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the saved rows of graphs that are not measured now: all of a graph are of one run."""
+    saved = json.loads(SAVED.joinpath("peers.json").read_text())["tables"]
+    rows = next(table["rows"] for table in saved if table["title"] == ALL_RUNS)
+    return [row for row in rows if row["graph"] not in measured]
+
+
 def measure(arguments: argparse.Namespace) -> Report:
     """Run all libraries on all graphs."""
-    rows = []
+    rows = kept_rows(arguments.graphs) if arguments.keep else []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for graph in arguments.graphs:
@@ -163,7 +173,8 @@ def measure(arguments: argparse.Namespace) -> Report:
             for peer in arguments.peers:
                 if peer in QUICK_PEERS or split.train.num_nodes <= MOST_NODES:
                     rows.append(peer_row(graph, split, peer, folder))
-    tables = [Table("All runs", rows), Table("Peers above arcvec's curve", points_above(rows))]
+    rows.sort(key=lambda row: [*GRAPHS, row["graph"]].index(row["graph"]))
+    tables = [Table(ALL_RUNS, rows), Table("Peers above arcvec's curve", points_above(rows))]
     if faster := times_faster(rows):
         tables.append(Table(f"Sooner than {NODE2VEC} with a higher AUC", faster))
     return Report(command_line(), tables)
@@ -175,6 +186,9 @@ def main() -> None:
     parser.add_argument("--graphs", nargs="+", default=GRAPHS)
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS))
     parser.add_argument("--budgets", nargs="+", type=int, default=BUDGETS)
+    parser.add_argument(
+        "--keep", action="store_true", help="keep what is saved of graphs that are not measured"
+    )
     run_benchmark(parser, measure)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from arcvec.graph.graph import Graph
-from arcvec.methods.budget import fit_within, with_profiles
+from arcvec.methods.budget import fit_within, mean_of, quick_fit
 from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.methods.profiles import LandmarkProfiles
 from arcvec.methods.sketch import SpectralSketch
@@ -15,6 +15,9 @@ METHOD = EdgeProjection(
     dim=8, training=TrainSettings(steps=12, batch_pairs=500, evaluate_every=2, patience=2)
 )
 LONGER = METHOD.model_copy(update={"training": METHOD.training.model_copy(update={"steps": 200})})
+
+
+LOOKS = (LandmarkProfiles, SpectralSketch)
 
 
 def same(left, right):
@@ -38,11 +41,19 @@ def test_with_time_enough_it_is_the_whole_fit():
 
 
 def test_without_time_nothing_is_trained():
-    for directed, method in ((True, SpectralSketch), (False, LandmarkProfiles)):
-        graph = planted_graph(60, directed=directed)
-        fitted = fit_within(0.0, METHOD, graph)
-        assert same(fitted, method(dim=8, seed=METHOD.seed).fit(graph))
-        assert fitted.settings["steps_done"] == 0
+    graph = planted_graph(60)
+    fitted = fit_within(0.0, METHOD, graph)
+    assert same(fitted, SpectralSketch(dim=8, seed=METHOD.seed).fit(graph))
+    assert fitted.settings["steps_done"] == 0
+
+
+def test_undirected_there_are_profiles():
+    graph = planted_graph(60, directed=False)
+    fitted = fit_within(0.0, METHOD, graph)
+    looks = (method(dim=8, seed=METHOD.seed).fit(graph) for method in LOOKS)
+    assert same(fitted, mean_of(*looks, 0.1))
+    assert fitted.settings["method"] == "landmark-profiles"
+    assert fitted.settings["joined_with"] == "spectral-sketch"
 
 
 def test_after_too_few_steps_nothing_is_trained():
@@ -54,7 +65,7 @@ def test_after_too_few_steps_nothing_is_trained():
     method = LONGER.model_copy(update={"dim": 32, "members": 1})
     fitted, steps = fit_in_steps(20, graph, method)
     assert steps == 20
-    assert same(fitted, LandmarkProfiles(dim=32, seed=METHOD.seed).fit(graph))
+    assert same(fitted, quick_fit(graph, 32, METHOD.seed))
 
 
 def test_in_between_it_ends_with_the_time():
@@ -71,18 +82,15 @@ def test_undirected_it_is_the_mean_with_profiles():
     assert fitted.settings["joined_with"] == "landmark-profiles"
 
 
-def test_the_mean_with_profiles_is_one_of_scores():
+@pytest.mark.parametrize("worth", [1.0, 0.1])
+def test_a_mean_is_one_of_scores(worth):
     graph = planted_graph(60, directed=False)
-    trained = METHOD.fit(graph)
-    results = (
-        trained,
-        LandmarkProfiles(dim=8, seed=METHOD.seed).fit(graph),
-        with_profiles(trained, graph, METHOD),
-    )
+    results = [method(dim=8).fit(graph) for method in LOOKS]
     first, second, mean = (
-        result.score_all_targets(np.arange(graph.num_nodes)) for result in results
+        result.score_all_targets(np.arange(graph.num_nodes))
+        for result in (*results, mean_of(*results, worth))
     )
-    wanted = (first / first.std() + 8 / 128 * second / second.std()) / 2
+    wanted = (first / first.std() + worth * second / second.std()) / 2
     # The nearest that 8 numbers come to 16.
     sizes = np.linalg.svd(wanted, compute_uv=False)
     assert np.linalg.norm(mean - wanted) == pytest.approx(np.linalg.norm(sizes[8:]), rel=1e-3)
@@ -90,9 +98,8 @@ def test_the_mean_with_profiles_is_one_of_scores():
 
 def test_two_sides_stay():
     graph = planted_graph(60, directed=False)
-    method = METHOD.model_copy(update={"model": ModelSettings(kind="asymmetric")})
-    trained = method.fit(graph)
-    assert with_profiles(trained, graph, method) is trained
+    trained = METHOD.model_copy(update={"model": ModelSettings(kind="asymmetric")}).fit(graph)
+    assert mean_of(trained, LandmarkProfiles(dim=8).fit(graph), 1.0) is trained
 
 
 def test_a_stop_that_is_asked_for_is_one():
