@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 
 from arcvec.graph.graph import Graph
-from arcvec.methods.budget import fit_within, mean_of, quick_fit
+from arcvec.methods.budget import fit_within, mean_of, quick_fit, shortened
 from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.methods.profiles import LandmarkProfiles
 from arcvec.methods.sketch import SpectralSketch
 from arcvec.model.settings import ModelSettings
+from arcvec.sampling.settings import WalkSettings
 from arcvec.training.hooks import Hooks, Interrupted
 from arcvec.training.settings import TrainSettings
 from tests.methods.test_edge_projection import planted_graph
@@ -100,6 +101,23 @@ def test_two_sides_stay():
     graph = planted_graph(60, directed=False)
     trained = METHOD.model_copy(update={"model": ModelSettings(kind="asymmetric")}).fit(graph)
     assert mean_of(trained, LandmarkProfiles(dim=8).fit(graph), 1.0) is trained
+
+
+def cliques(size, number):
+    """Each one linked to the next by an edge."""
+    inside = [(i, j) for i in range(size) for j in range(i)]
+    edges = [(size * k + i, size * k + j) for k in range(number) for i, j in inside]
+    edges += [(size * k, size * k + size) for k in range(number - 1)]
+    return Graph.from_edges(*zip(*edges, strict=True), directed=False)
+
+
+def test_the_window_is_short_where_neighbours_are_shared():
+    path = Graph.from_edges(np.arange(99), np.arange(1, 100), directed=False)
+    pair = Graph.from_edges([0], [1], directed=False)
+    windows = [shortened(METHOD, graph).walks.window for graph in (cliques(5, 20), path, pair)]
+    assert windows == [(2,), (5,), (5,)]
+    one = METHOD.model_copy(update={"walks": WalkSettings(window=7)})
+    assert shortened(one, cliques(5, 20)).walks.window == (7,)
 
 
 def test_a_stop_that_is_asked_for_is_one():
