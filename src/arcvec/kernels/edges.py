@@ -145,7 +145,7 @@ def turned_entries(indptr, indices, weights):
 
 @njit(cache=True, nogil=True, parallel=True)
 def adjacency_product(indptr, indices, weights, rows, columns, vectors):
-    """Return the matrix of `scaled_entries` times some vectors, without making it: (n, k) float32.
+    """Return a scaled adjacency times some vectors, without making it: (n, k) float32.
 
     Args:
         weights: one an entry, or a single one for all.

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from arcvec.graph.graph import Graph
 
 # Chosen on a fifth of the train edges, held out, of ca-HepTh, ppi, soc-facebook and ca-AstroPh at
-# dims 32 and 128, among walks of 5, 10 and 15 steps, powers of .5 to 2 and all of `_EVENED`. A
-# power of 1 wins .004 on ca-AstroPh and loses .015 on ca-HepTh.
+# dims 32 and 128, among walks of 5, 10 and 15 steps, powers of .5 to 2 and, with each of these, all
+# that `_EVENED` was chosen among. A power of 1 wins .004 on ca-AstroPh and loses .015 on ca-HepTh.
 _STEPS, _POWER = 10, 1.25
 # Of the length of each vector, the power it is divided by: among 0, .25, .5, .75 and 1.
 _EVENED = 0.5
