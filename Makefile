@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Where the published splits are, as in the tests and experiments.
 SPLITS := $(or $(ARCVEC_DATA),../shared/data)/splits
 
-.PHONY: demo test torture lint bench bench-full pages site figures clean
+.PHONY: demo check test torture lint bench bench-full pages site figures clean
 
 demo: $(VENV)/.installed
 	$(BIN)/arcvec demo
@@ -15,9 +15,14 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
+# For people who work on it: lint, types, and the tests that start no processes.
+SLOW := faults parallel cli serve lab view training/test_trainer.py test_readme.py test_examples.py
+check: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile tests $(SLOW:%=--ignore tests/%)
+
 # The faults of tests/faults by the hundred; `make test` tries each a few times.
 torture: $(VENV)/.installed
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults tests/test_datasets.py -n 2 \
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults tests/ingest/test_datasets.py -n 2 \
 		-m "slow or not slow" --torture results/benchmarks/torture.json
 
 lint: $(VENV)/.installed
@@ -45,7 +50,6 @@ bench-full: $(VENV)/.installed
 	$(BIN)/python benchmarks/scaling.py --save
 	$(BIN)/python benchmarks/peers.py --save
 	$(BIN)/python benchmarks/scaleout.py --save
-	$(BIN)/python benchmarks/scaleout_sums.py --save
 	$(BIN)/python benchmarks/scaleout_model.py --save
 
 # The paper's two figures, fitted on train edges alone. On the circle scores lie in [-1, 1]; there the

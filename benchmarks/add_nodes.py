@@ -17,11 +17,11 @@ import numpy as np
 from measure import Report, Table, command_line, run_benchmark
 
 from arcvec.embeddings import EdgeEmbeddings
+from arcvec.evaluation.curves import roc_auc
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import Split, read_split
-from arcvec.kernels.curves import roc_auc
-from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.recommendation.new_nodes import add_nodes
+from arcvec.training.edge_projection import EdgeProjection
 
 
 def fitted(graph: Graph, dim: int, seed: int, kept: Path | None) -> EdgeEmbeddings:

@@ -20,7 +20,7 @@ FORMATS = {"parquet": "FORMAT parquet", "txt": "FORMAT csv, DELIMITER '\t', HEAD
 # Run in a process of its own, so that its peak is the peak of ingest alone.
 CHILD = """
 import json, sys, time
-from arcvec.graph.ingest import EdgeFileSettings, ingest_edges
+from arcvec.ingest.ingest import EdgeFileSettings, ingest_edges
 start = time.perf_counter()
 report = ingest_edges(sys.argv[1], sys.argv[2], EdgeFileSettings(**json.loads(sys.argv[3])))
 print(json.dumps({"seconds": time.perf_counter() - start, "edges": report.num_edges}))

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from numba import njit, prange
 
-from arcvec.evaluation.table_text import figure
+from arcvec.view.table_text import figure
 
 ROOT = Path(__file__).parent.parent
 SAVED = ROOT / "results/benchmarks"
@@ -74,7 +74,7 @@ class Report:
 
     def save(self, name: str) -> None:
         """Write it for the docs."""
-        from arcvec.storage import new_file
+        from arcvec.storage.atomic import new_file
 
         SAVED.mkdir(parents=True, exist_ok=True)
         with new_file(SAVED / f"{name}.json", overwrite=True) as partial:

@@ -26,12 +26,12 @@ from measure import DATA, SAVED, Report, Table, command_line, run_apart, run_ben
 from peer_vectors import PEERS
 from peers_env import peers_python
 
+from arcvec.baselines.node2vec import edge_weights
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.link_prediction import link_prediction
 from arcvec.graph.files import load_graph
-from arcvec.graph.ingest import EdgeFileSettings, ingest_edges
 from arcvec.graph.split import Split, read_split, save_split, split_edges
-from arcvec.methods.node2vec import edge_weights
+from arcvec.ingest.ingest import EdgeFileSettings, ingest_edges
 
 DIM = 128
 BUDGETS = (1, 2, 5, 10, 30, 60)

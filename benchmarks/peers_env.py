@@ -1,4 +1,4 @@
-"""An environment with the peers of the benchmarks, apart from that of arcvec.
+"""Environments with the peers of the benchmarks, apart from that of arcvec.
 
 Their dependencies exclude each other's, and arcvec's.
 """
@@ -11,22 +11,25 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-REQUIREMENTS = Path(__file__).with_name("peers-requirements.txt")
-FOLDER = ROOT / "build/peers-env"
 
 
-def peers_python() -> Path:
-    """Return the Python that has the peers; its environment is made where it is missing or old."""
-    python = FOLDER / "bin/python"
-    wanted = REQUIREMENTS.read_text(encoding="utf-8")
-    installed = FOLDER / "installed.txt"
+def peers_python(peers: str = "peers") -> Path:
+    """Return the Python of an environment, which is made if it is missing or outdated.
+
+    Args:
+        peers: the name before "-requirements.txt" of the file that lists what to install.
+    """
+    folder = ROOT / f"build/{peers}-env"
+    requirements = Path(__file__).with_name(f"{peers}-requirements.txt")
+    python, installed = folder / "bin/python", folder / "installed.txt"
+    wanted = requirements.read_text(encoding="utf-8")
     if installed.exists() and installed.read_text(encoding="utf-8") == wanted:
         return python
-    print(f"installing {REQUIREMENTS.name} into {FOLDER}", file=sys.stderr)
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", str(FOLDER)], check=True)
+    print(f"installing {requirements.name} into {folder}", file=sys.stderr)
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "-r", str(REQUIREMENTS)], check=True)
-    # Last, so that an installation that was cut short is begun anew.
+    subprocess.run([*pip, "-r", str(requirements)], check=True)
+    # Written last, so that an interrupted installation is started again.
     installed.write_text(wanted, encoding="utf-8")
     return python

@@ -5,7 +5,7 @@ python benchmarks/scaleout.py --save
 AUC: the default fit at dim 32 with nothing held out and one window, so that all have as many pairs.
 Time: of a pair, one member, with two threads together; runs of one process and of two workers take
 turns, and the medians are compared. Memory: the largest worker on an R-MAT graph, from singular
-vectors. Bytes: what the first of two workers sends in a step, counted by purpose. Deaths: a worker,
+vectors. Bytes: what the first of two workers sends in a step. Deaths: a worker,
 or all of them, killed in mid-run.
 """
 
@@ -25,11 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from measure import DATA, ROOT, Report, Table, command_line, matmul_rate, run_benchmark
+from rmat import rmat_edges
 
-from arcvec.graph.files import write_graph
+from arcvec.graph.files import load_graph, save_graph
 from arcvec.graph.graph import Graph
-from arcvec.graph.rmat import rmat_edges
-from arcvec.storage import new_folder
 
 ARCVEC = [sys.executable, "-m", "arcvec"]
 WORKER = str(ROOT / "benchmarks/scaleout_worker.py")
@@ -56,9 +55,10 @@ def measure(arguments: argparse.Namespace) -> Report:
     limits = {"matmul, 2 threads": matmul_rate(2)}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        times = [time_row(split, arguments.repeats, folder) for split in splits]
+        rmat = write_rmat(arguments.scale, folder)
+        times = [time_row(graph, arguments.repeats, folder) for graph in (*splits, rmat)]
         sent = byte_rows(splits, folder)
-        peaks = memory_rows(arguments.scale, folder)
+        peaks = memory_rows(rmat, folder)
         areas = [row for split in splits for row in auc_rows(split, folder)]
         killed = killed_rows(splits[0], folder)
     tables = [
@@ -91,25 +91,28 @@ def time_row(split: Path, repeats: int, folder: Path) -> dict[str, Any]:
 
 
 def byte_rows(splits: Sequence[Path], folder: Path) -> list[dict[str, Any]]:
-    """Return the bytes that the first of two workers sends in a step, by what they are for."""
+    """Return the bytes that the first of two workers sends in a step."""
     rows = []
     for split, node_dim in [*((split, 64) for split in splits), (splits[0], 512)]:
         first = steps_of(2, split, folder, "--node-dim", str(node_dim))[0]
-        sent = {name: round(size) for name, size in first["bytes"].items() if round(size)}
-        a_pair = sum(size for name, size in sent.items() if name != "network") / first["pairs"]
-        rows.append({"graph": split.name, "node_dim": node_dim, **sent, "a pair": a_pair})
+        sent, network = round(first["bytes"]), round(first["network"])
+        a_pair = (sent - network) / first["pairs"]
+        row = {"all": sent, "gradients of the network": network, "a pair": a_pair}
+        rows.append({"graph": split.name, "node_dim": node_dim, **row})
     return rows
 
 
-def memory_rows(scale: int, folder: Path) -> list[dict[str, Any]]:
-    """Return the peak of the largest worker on a random graph, beside what the formula says."""
-    graph = folder / "rmat"
+def write_rmat(scale: int, folder: Path) -> Path:
+    """Write a random graph with 2^scale nodes."""
+    graph = folder / f"R-MAT 2^{scale}"
     sources, targets = rmat_edges(scale, EDGES_PER_NODE, seed=0)
-    num_nodes = 1 << scale
-    made = Graph.from_edges(sources, targets, nodes=num_nodes)
-    with new_folder(graph) as partial:
-        write_graph(made, partial)
-    del sources, targets, made
+    save_graph(Graph.from_edges(sources, targets, nodes=1 << scale), graph)
+    return graph
+
+
+def memory_rows(graph: Path, folder: Path) -> list[dict[str, Any]]:
+    """Return the peak of the largest worker on a random graph, beside what the formula says."""
+    num_nodes = load_graph(graph).num_nodes
     rows = []
     for count in WORKERS:
         figures = steps_of(count, graph, folder, "--steps", "32")
@@ -211,7 +214,7 @@ def start_fit(split: Path, out: Path) -> subprocess.Popen[bytes]:
 
 def wait_for_checkpoint(launcher: subprocess.Popen[bytes], out: Path, number: int = 8) -> None:
     """Return when a checkpoint of that number is there."""
-    checkpoint = out.with_name(f"{out.name}.checkpoint") / f"generation-{number}"
+    checkpoint = out.with_name(f"{out.name}.checkpoint") / f"running-{number}"
     while not checkpoint.exists():
         if launcher.poll() is not None:
             raise RuntimeError(f"the fit ended before its checkpoint {number}")

@@ -79,8 +79,8 @@ class Cluster:
     latency: float = 50e-6
     per_message: float = 5e-6
     spread: float = 0.05
-    phases: int = 9
-    sums: int = 7
+    phases: int = 3
+    sums: int = 1
 
     @property
     def machines(self) -> int:
@@ -113,11 +113,10 @@ def distinct(draws: float, kinds: float) -> float:
 def bytes_sent(job: Job, workers: int) -> float:
     """Return what a worker sends in a step: the formula of docs/scale.md."""
     others = (workers - 1) / workers
-    columns = 2 * job.hidden
     fetched = others * distinct(job.pairs_each, job.nodes)
     vectors = 8 * job.side * (fetched + others * job.block_sources) + 4 * fetched
     pairs = others * job.pairs_each * (8 + 3 * job.one_way)
-    return vectors + pairs + others * (8 * job.parameters + 64 * columns)
+    return vectors + pairs + others * 8 * job.parameters
 
 
 def step_seconds(job: Job, cluster: Cluster, steps: int, seed: int = 0) -> dict[str, float]:

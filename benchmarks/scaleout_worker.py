@@ -4,7 +4,7 @@ python benchmarks/scaleout_worker.py GRAPH FOLDER --steps 60
 torchrun --standalone --nproc-per-node 2 benchmarks/scaleout_worker.py GRAPH FOLDER --steps 60
 
 Prints a line of JSON: seconds a step without the first round, by the clock and of the processor,
-pairs, bytes sent by purpose and distinct nodes a step, and the peak of this process in GiB.
+pairs, bytes sent and distinct nodes a step, and the peak of this process in GiB.
 """
 
 from __future__ import annotations
@@ -19,54 +19,57 @@ from typing import Any
 
 from measure import high_water
 
-from arcvec.cli.workers import is_worker
-from arcvec.graph.files import load_graph, open_graph
-from arcvec.methods.edge_projection import EdgeProjection
-from arcvec.methods.sharded_plan import ShardedPlan
-from arcvec.methods.training_plan import TrainingPlan
-from arcvec.scaleout.graphs import mapped_both_ways, shared_graph
-from arcvec.scaleout.workers import Workers
+from arcvec.graph.files import load_graph
+from arcvec.graph.graph import Graph
+from arcvec.ingest.ingest import open_graph
+from arcvec.model.objective import Objective
+from arcvec.parallel.alone import Alone
+from arcvec.parallel.launch import is_worker
+from arcvec.parallel.shared import mapped_both_ways, shared_graph
+from arcvec.parallel.workers import Workers
+from arcvec.training.edge_projection import EdgeProjection
+from arcvec.training.fit import Fit
 from arcvec.training.hooks import Hooks
-from arcvec.training.loop import train
 
 
-def make_plan(arguments: argparse.Namespace, workers: Workers | None) -> TrainingPlan:
-    """Return the default plan of one member of dim 32, or its part for a worker."""
-    update = {"node_dim": arguments.node_dim, "start": arguments.begin}
+def open_shared(path: Path, folder: Path, workers: Alone) -> Graph:
+    """Return the graph, mapped by all workers."""
+    if workers.count == 1 or not (path / "meta.json").is_file():
+        return shared_graph(workers, folder / "graph", lambda: open_graph(path))
+    return mapped_both_ways(workers, load_graph(path), folder / "graph")
+
+
+def make_fit(arguments: argparse.Namespace, workers: Alone) -> Fit:
+    """Return the default fit of one member."""
     method = EdgeProjection()
-    model = method.model.model_copy(update=update)
-    training = method.training.model_copy(
-        update={"steps": 2 * arguments.steps, "batch_pairs": arguments.batch_pairs, "settle": 0.5}
+    update = {"node_dim": arguments.node_dim, "start": arguments.begin}
+    training = {"steps": arguments.steps, "batch_pairs": arguments.batch_pairs, "settle": 0.0}
+    return Fit(
+        open_shared(arguments.graph, arguments.folder, workers),
+        method.walks.model_copy(update={"window": (5,)}),
+        method.negatives,
+        method.model.model_copy(update=update),
+        method.training.model_copy(update={**training, "validation_fraction": 0.0}),
+        dim=arguments.dim,
+        projections=1,
+        seeds=[0],
+        identity={},
+        hooks=Hooks(checkpoint=arguments.folder / "checkpoint"),
+        workers=workers,
     )
-    walks = method.walks.model_copy(update={"window": (5,)})
-    dim = arguments.dim
-    if workers is None:
-        graph = open_graph(arguments.graph)
-    elif (arguments.graph / "meta.json").is_file():
-        graph = load_graph(arguments.graph)
-        graph = mapped_both_ways(workers, graph, arguments.folder / "graph")
-    else:
-        graph = shared_graph(
-            workers, arguments.folder / "graph", lambda: open_graph(arguments.graph)
-        )
-    parts = (graph, walks, method.negatives, model, training)
-    if workers is None:
-        return TrainingPlan(*parts, dim=dim, projections=1, identity={})
-    extra = {"workers": workers, "folder": arguments.folder}
-    return ShardedPlan(*parts, dim=dim, projections=1, identity={}, **extra)
 
 
-def measure_steps(plan: TrainingPlan, steps: int, workers: Workers | None) -> dict[str, Any]:
+def measure_steps(fit: Fit, steps: int) -> dict[str, Any]:
     """Return figures of some steps."""
-    seen, _ = plan.hold_out(0)
-    state = plan.state(seen, 0)
-    stream, objective = plan.stream(seen, 0, 5), plan.objective(seen)
+    workers, graph = fit.workers, fit.graph
+    trainer = fit._trainer("member-0", 0, 5, fit.training.output_l2)
+    stream = fit._stream(graph, 0, 5)
     ticks, cpu, sent = [], [], []
 
     def report(progress: Any) -> None:
         ticks.append(time.perf_counter())
         cpu.append(time.process_time())
-        sent.append(dict(workers.traffic.bytes_by_purpose) if workers else {})
+        sent.append(workers.bytes_sent)
 
     counts: list[tuple[int, int]] = []
     begin = stream.start_at
@@ -77,20 +80,21 @@ def measure_steps(plan: TrainingPlan, steps: int, workers: Workers | None) -> di
             yield batch
 
     stream.start_at = counted  # type: ignore[method-assign]
-    train(state, stream, objective, hooks=Hooks(report=report))
+    objective = Objective(fit.negatives, fit._reversed_label(graph))
+    trainer.train(stream, objective, hooks=Hooks(report=report))
     # Whole rounds: the time that the next one is made in belongs to all of its steps.
-    per_round = max(1, -(-stream.pairs.settings.shuffle_pairs // plan.batch_pairs))
+    per_round = max(1, -(-stream.pairs.settings.shuffle_pairs // stream.batch_pairs))
     first = min(per_round, steps // 2)
     measured = len(ticks) - 1 - first
-    names = sent[-1]
-    by_purpose = {n: (sent[-1][n] - sent[first].get(n, 0.0)) / measured for n in names}
     later = counts[first + 1 : len(ticks)]
+    parameters = sum(p.numel() for p in trainer.model.parameters())
     return {
         "seconds": (ticks[-1] - ticks[first]) / measured,
         "pairs": sum(pairs for pairs, _ in later) / len(later),
         "nodes": sum(nodes for _, nodes in later) / len(later),
-        "bytes": by_purpose,
-        "bytes of all": workers.traffic.total if workers else 0.0,
+        "bytes": (sent[-1] - sent[first]) / measured,
+        "network": 8 * parameters * (workers.count - 1) / workers.count,
+        "bytes of all": workers.bytes_sent,
         "CPU seconds": (cpu[-1] - cpu[first]) / measured,
         "GiB": high_water(os.getpid()),
     }
@@ -107,14 +111,13 @@ def main() -> None:
     parser.add_argument("--batch-pairs", type=int, default=65536)
     parser.add_argument("--begin", default="spectral")
     arguments = parser.parse_args()
-    workers = Workers.join() if is_worker() else None
-    plan = make_plan(arguments, workers)
-    figures = measure_steps(plan, arguments.steps, workers)
-    told = json.dumps({"rank": workers.rank if workers else None, **figures})
+    workers = Workers.join() if is_worker() else Alone()
+    figures = measure_steps(make_fit(arguments, workers), arguments.steps)
+    told = json.dumps({"rank": workers.rank, **figures})
     # At once with its end: other workers write to the same place.
     sys.stdout.write(told + "\n")
     sys.stdout.flush()
-    if workers:
+    if isinstance(workers, Workers):
         workers.leave()
 
 

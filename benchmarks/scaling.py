@@ -30,12 +30,12 @@ from typing import Any
 import measure
 import numpy as np
 from ingest import FORMATS
+from rmat import rmat_edges
 
-from arcvec.evaluation.table_text import figure
 from arcvec.graph.files import load_graph
 from arcvec.graph.graph import Graph
-from arcvec.graph.rmat import rmat_edges
-from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.training.edge_projection import EdgeProjection
+from arcvec.view.table_text import figure
 
 EDGES_PER_NODE = 16
 DIM = 32
@@ -50,10 +50,10 @@ GOALS = {"exponent": 1.1, "minutes": 10.0, "GiB": 4.0, "times held": 2.5}
 
 DEGREES = """
 import sys
-from arcvec.kernels.curves import roc_auc
+from arcvec.evaluation.curves import roc_auc
 from arcvec.graph.files import load_graph
-from arcvec.methods.degree import DegreeProduct
-from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.baselines.neighbours import DegreeProduct
+from arcvec.training.edge_projection import EdgeProjection
 from arcvec.training.validation import choose_validation
 seen, validation = choose_validation(load_graph(sys.argv[1]), EdgeProjection().training, 0)
 scores = DegreeProduct().fit(seen).score(*validation.pairs.T)

@@ -3,6 +3,8 @@
 python benchmarks/topk.py --save
 python benchmarks/topk.py RESULT --nodes 1000000 --peers usearch faiss
 
+Other indexes are those of indexes-requirements.txt, each at several efforts.
+
 Exact: all nodes of the result, k = 10, selection included, as a part of what a large float32 matrix
 product reaches in the same run. Approximate: recall against the exact answers, and how many times
 their rate, on the result itself and on as many nodes as asked for, drawn from it: vectors of random
@@ -12,7 +14,9 @@ nodes, moved by a fifth of the standard deviation of each coordinate.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import json
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +28,19 @@ from measure import (
     command_line,
     example_result,
     matmul_rate,
+    run_apart,
     run_benchmark,
     seconds_of,
 )
+from peer_indexes import PEERS
+from peers_env import peers_python
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.names import NodeNames
-from arcvec.recommendation.approximate import build_index, measured_recall
-from arcvec.recommendation.clusters import equally_long
+from arcvec.recommendation.approximate import build_index, equally_long
 from arcvec.recommendation.exact import top_k
 
 K = 10
-EXPANSIONS = (32, 64, 128, 256)
-PROBES = (4, 8, 16, 32, 64)
 
 
 def drawn(embeddings: EdgeEmbeddings, num_nodes: int) -> EdgeEmbeddings:
@@ -90,67 +94,38 @@ def approximate_rows(
     top_k(embeddings, ids[:10], K, index=index)
     seconds, found = seconds_of(lambda: top_k(embeddings, ids, K, index=index)[0])
     rows = [row("arcvec", build, seconds, found)]
-    # Equally long vectors, without which their recall is poor; the query itself is dropped.
+    # With equal norms the nearest vectors have the largest products, which is what others find.
     vectors = equally_long(embeddings.vectors("target"))
     queries = np.pad(embeddings.vectors("source", ids), [(0, 0), (0, 1)])
     for peer in peers:
-        build, search = seconds_of(lambda peer=peer: PEERS[peer](vectors), repeats=1)
-        for effort in PROBES if peer == "faiss" else EXPANSIONS:
-            seconds, found = seconds_of(
-                lambda search=search, effort=effort: search(queries, K + 1, effort)
-            )
-            ours = [some[some != node][:K] for some, node in zip(found, ids, strict=True)]
-            rows.append(row(f"{peer} {effort}", build, seconds, ours))
+        rows += peer_rows(peer, vectors, queries, ids, row)
     return rows
 
 
-def usearch_index(vectors: Any) -> Callable[[Any, int, int], Any]:
-    """Return the search of a graph of near neighbours by usearch."""
-    from usearch.index import Index
-
-    index = Index(ndim=vectors.shape[1], metric="ip", dtype="f32")
-    index.add(np.arange(len(vectors)), vectors)
-
-    def search(queries: Any, k: int, effort: int) -> Any:
-        index.expansion_search = effort
-        return index.search(queries, k).keys.astype(np.int64)
-
-    return search
-
-
-def hnswlib_index(vectors: Any) -> Callable[[Any, int, int], Any]:
-    """Return the search of a graph of near neighbours by hnswlib."""
-    import hnswlib
-
-    index = hnswlib.Index(space="ip", dim=vectors.shape[1])
-    index.init_index(max_elements=len(vectors), ef_construction=128, M=16)
-    index.add_items(vectors)
-
-    def search(queries: Any, k: int, effort: int) -> Any:
-        index.set_ef(effort)
-        return index.knn_query(queries, k=k)[0].astype(np.int64)
-
-    return search
+def peer_rows(
+    peer: str, vectors: Any, queries: Any, ids: Any, row: Callable[..., dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield recall and rates of another index, at several efforts, each in its environment."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        np.save(folder / "vectors.npy", vectors)
+        np.save(folder / "queries.npy", queries)
+        script = str(Path(__file__).with_name("peer_indexes.py"))
+        command = [str(peers_python("indexes")), script, peer, name, "--k", str(K + 1)]
+        _, _, printed = run_apart([*command, "--threads", str(torch.get_num_threads())])
+        seconds = json.loads(printed.splitlines()[-1])
+        for effort, searched in seconds["search"].items():
+            found = np.load(folder / f"{effort}.npy")
+            # The query itself is dropped.
+            others = [some[some != node][:K] for some, node in zip(found, ids, strict=True)]
+            yield row(f"{peer} {effort}", seconds["build"], searched, others)
 
 
-def faiss_index(vectors: Any) -> Callable[[Any, int, int], Any]:
-    """Return the search of an inverted file by faiss, with as many lists as we have clusters."""
-    import faiss
-
-    num_lists = round(4 * len(vectors) ** 0.5)
-    quantiser = faiss.IndexFlat(vectors.shape[1], faiss.METRIC_L2)
-    index = faiss.IndexIVFFlat(quantiser, vectors.shape[1], num_lists, faiss.METRIC_L2)
-    index.train(vectors[:: max(1, len(vectors) // (64 * num_lists))])
-    index.add(vectors)
-
-    def search(queries: Any, k: int, effort: int) -> Any:
-        index.nprobe = effort
-        return index.search(queries, k)[1]
-
-    return search
-
-
-PEERS = {"usearch": usearch_index, "hnswlib": hnswlib_index, "faiss": faiss_index}
+def measured_recall(found: Any, expected: Any) -> float:
+    """Return which part of the expected ids, (q, k), was found; -1 is padding."""
+    rows = zip(found, expected, strict=True)
+    hits = sum(np.intersect1d(some[some >= 0], best[best >= 0]).size for some, best in rows)
+    return hits / max(1, int((expected >= 0).sum()))
 
 
 def measure(arguments: argparse.Namespace) -> Report:
@@ -171,7 +146,7 @@ def main() -> None:
     parser.add_argument("result", type=Path, nargs="?", help="by default one of soc-epinions")
     parser.add_argument("--nodes", type=int, nargs="*", default=[1_000_000])
     parser.add_argument("--queries", type=int, default=4096)
-    parser.add_argument("--peers", choices=PEERS, nargs="*", default=[])
+    parser.add_argument("--peers", choices=PEERS, nargs="*", default=list(PEERS))
     run_benchmark(parser, measure)
 
 

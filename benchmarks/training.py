@@ -5,7 +5,7 @@ python benchmarks/training.py --save
 Steps are those of `arcvec fit` on soc-epinions' train edges. The operations counted are those of
 the block of non-edges, forward and backward, and of the shared network; the peak is that of a
 large square float32 product in the same run, on as many threads. Batches are made between steps, or
-ahead by a thread of its own, which is what `arcvec fit` does where a core is left for it.
+prefetched by a thread of their own, which is what `arcvec fit` does where a core is free.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from measure import DATA, Report, Table, command_line, matmul_rate, run_benchmar
 
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import read_split
-from arcvec.methods.training_plan import TrainingPlan
 from arcvec.model.edge_model import EdgeModel, NodeTable
 from arcvec.model.objective import Objective
 from arcvec.model.settings import ModelSettings
 from arcvec.model.sides import Sides
+from arcvec.parallel.alone import Alone
 from arcvec.sampling.batches import BatchStream
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
-from arcvec.training.loop import train
+from arcvec.training.fit import Fit
+from arcvec.training.hooks import Hooks
 from arcvec.training.settings import TrainSettings
-from arcvec.training.state import TrainingState
+from arcvec.training.trainer import Trainer
 
 SIZES = {
     "default, dim 32": (32, 256, 8192),
@@ -47,7 +48,7 @@ PARTS: dict[str, list[tuple[type, str]]] = {
     "pairs": [(Sides, "pair_scores")],
     "block": [(Objective, "_block_loss")],
     "backward": [(torch.Tensor, "backward")],
-    "update": [(TrainingState, "apply_gradients")],
+    "update": [(Trainer, "_apply_gradients")],
 }
 
 
@@ -117,34 +118,35 @@ def measure_size(
     dim, rows, columns = SIZES[name]
     negatives = NegativeSettings(block_sources=rows, block_targets=columns)
     settings = TrainSettings(steps=steps, settle=0.0, evaluate_every=steps)
-    plan = TrainingPlan(
+    fit = Fit(
         *(graph, WalkSettings(window=5), negatives, ModelSettings(), settings),
-        dim=dim,
-        projections=1,
-        identity={},
+        **{"dim": dim, "projections": 1, "seeds": [0], "identity": {}},
+        hooks=Hooks(),
+        workers=Alone(),
     )
-    objective = plan.objective(graph)
+    fit.__dict__["_held_out"] = graph, None  # all edges, without validation
+    objective = Objective(negatives, graph.return_probability)
     torch.set_num_threads(threads)
-    warm = plan.state(graph, seed=0)
-    warm.end = 3
-    train(warm, plan.stream(graph, 0, 5), objective)
-    state = plan.state(graph, seed=0)
-    batches = plan.stream(graph, 0, 5)
+    warm = fit._trainer("member-0", 0, 5, settings.output_l2)
+    warm.status.end = 3
+    warm.train(fit._stream(graph, 0, 5), objective)
+    trainer = fit._trainer("member-0", 0, 5, settings.output_l2)
+    batches = fit._stream(graph, 0, 5)
     batches.threads = int(ahead)
     stream = WatchedStream(batches)
     with timed_parts() as seconds:
         start = time.perf_counter()
-        train(state, stream, objective)  # type: ignore[arg-type]
+        trainer.train(stream, objective)  # type: ignore[arg-type]
         total = time.perf_counter() - start
     width = dim // 2 if graph.directed else dim
-    weights = sum(p.numel() for p in state.model.parameters() if p.dim() == 2)
+    weights = sum(p.numel() for p in trainer.model.parameters() if p.dim() == 2)
     # A product forward, two backward, each of two operations a weight.
     operations = 6 * (stream.cells * width + stream.nodes * weights)
     peak = matmul_rate(threads)
     return {
         "what": name,
         "threads": threads,
-        "batches": "made ahead" if ahead else "in between",
+        "batches": "prefetched" if ahead else "in between",
         "pairs a second": stream.pairs / total,
         "ms a step": 1e3 * total / steps,
         "Gflop/s": operations / total / 1e9,

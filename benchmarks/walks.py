@@ -39,9 +39,9 @@ from numba import get_num_threads, set_num_threads
 from numpy.typing import NDArray
 from peer_walks import P, Q
 from peers_env import peers_python
+from rmat import rmat_edges
 
 from arcvec.graph.graph import Graph
-from arcvec.graph.rmat import rmat_edges
 from arcvec.graph.split import read_split
 from arcvec.kernels import walks as kernels
 from arcvec.sampling.pairs import WalkPairs

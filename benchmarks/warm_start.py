@@ -22,8 +22,8 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.link_prediction import link_prediction
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import Split, read_split, split_edges
-from arcvec.methods.edge_projection import EdgeProjection
 from arcvec.sampling.settings import WalkSettings
+from arcvec.training.edge_projection import EdgeProjection
 from arcvec.training.settings import TrainSettings
 
 

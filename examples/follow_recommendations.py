@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from arcvec import EdgeProjection, calibrate, read_edges, recommend, split_edges
-from arcvec.storage import write_table
+from arcvec.storage.tables import write_table
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="arcvec-"))
 

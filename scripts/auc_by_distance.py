@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
 from arcvec import EdgeProjection, read_split
+from arcvec.evaluation.curves import roc_auc
 from arcvec.graph.graph import Graph
-from arcvec.kernels.curves import roc_auc
-from arcvec.methods.spectral import undirected_adjacency
-from arcvec.storage import new_file
+from arcvec.graph.matrices import undirected_adjacency
+from arcvec.storage.atomic import new_file
 
 OUT = Path(__file__).parent.parent / "results/benchmarks/auc_by_distance.json"
 FARTHEST = 5

@@ -25,13 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from arcvec.evaluation.experiment_file import ExperimentSettings, read_experiment
-from arcvec.evaluation.results import NUMBERS, Result, read_results
-from arcvec.evaluation.summary import summarise
-from arcvec.evaluation.table_text import Entry, Table, figure, short, to_markdown
-from arcvec.evaluation.tables import auc_curves, experiment_tables
-from arcvec.plot.curves import draw_curves
-from arcvec.storage import new_file
+from arcvec.lab.cells import NUMBERS, Result, read_results
+from arcvec.lab.grid import ExperimentSettings, read_experiment
+from arcvec.lab.tables import auc_curves, experiment_tables, summarise
+from arcvec.storage.atomic import new_file
+from arcvec.view.curves import draw_curves
+from arcvec.view.table_text import Entry, Table, figure, short, to_markdown
 
 ROOT = Path(__file__).parent.parent
 PLACEHOLDER = re.compile(r"\{\{(\w+): (.+?)\}\}")

@@ -17,7 +17,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from arcvec.storage import new_file
+from arcvec.storage.atomic import new_file
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/licences.md"

@@ -21,13 +21,13 @@ from mkdocs.structure.files import File, Files
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from arcvec.baselines.by_name import BASELINES
 from arcvec.cli.app import app
-from arcvec.export.settings import ExportSettings
-from arcvec.graph.edge_settings import EdgeFileSettings
-from arcvec.methods.baselines import BASELINES
-from arcvec.methods.edge_projection import EdgeProjection, MixedProjections
-from arcvec.methods.presets import PRESETS, load_method
-from arcvec.serve.settings import ServeSettings
+from arcvec.export.vectors import ExportSettings
+from arcvec.ingest.layout import EdgeFileSettings
+from arcvec.serve.schemas import ServeSettings
+from arcvec.training.edge_projection import EdgeProjection, MixedProjections
+from arcvec.training.presets import PRESETS, load_method
 
 ELSEWHERE = re.compile(
     r"<(?:script|link|img|iframe|source)\b[^>]*?(?:src|href)=\"?(?:https?:)?//[^>]*>"

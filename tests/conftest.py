@@ -23,7 +23,7 @@ def pytest_sessionstart():
 
     With two threads in each of two processes, tests of trainings take more than twice as long.
     """
-    from arcvec.training.threads import start_numba
+    from arcvec.parallel.threads import start_numba
 
     start_numba()
 

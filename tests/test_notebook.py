@@ -71,7 +71,7 @@ def test_graph():
         "first nodes": f"{EVIL}, b, 2",
     }
     rows = cells(ring(directed=False, weights=np.ones(3000)))[1]
-    assert (rows["direction"], rows["weights"]) == ("undirected", "one an edge")
+    assert (rows["direction"], rows["weights"]) == ("undirected", "one per edge")
 
 
 def test_empty_graph(empty_graph):

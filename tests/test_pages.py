@@ -27,6 +27,7 @@ def test_page_is_what_its_results_give(build_docs, template):
 def test_there_are_pages():
     assert [page.name for page in PAGES] == [
         "benchmarks.template.md",
+        "choices.template.md",
         "reliability.template.md",
         "reproduction.template.md",
         "results.template.md",

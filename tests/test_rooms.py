@@ -10,30 +10,30 @@ import arcvec
 PACKAGE = Path(__file__).parent.parent / "src" / "arcvec"
 
 ROOMS = (
-    ("settings",),
-    ("checksums", "cores", "locks"),
-    ("storage",),
-    ("datasets",),
-    ("notebook",),
-    ("kernels",),
-    ("graph",),
-    ("sampling",),
-    ("model",),
-    ("training",),
-    ("scaleout",),
-    ("embeddings",),
-    ("methods",),
-    ("evaluation", "recommendation", "export", "plot"),  # neighbours: none imports another
-    ("report",),
-    ("serve",),
-    ("explore",),
-    ("console",),
-    ("demo", "doctor"),
-    ("cli",),
-    ("__main__",),
+    "settings",
+    "storage",
+    "notebook",
+    "kernels",
+    "graph",
+    "ingest",
+    "parallel",
+    "embeddings",
+    "method",
+    "evaluation",
+    "sampling",
+    "model",
+    "training",
+    "baselines",
+    "recommendation",
+    "export",
+    "view",
+    "serve",
+    "lab",
+    "cli",
+    "__main__",
 )
-FLOOR_OF = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
-TORCH_ROOMS = {"model", "training", "scaleout", "methods"}
+FLOOR_OF = {room: floor for floor, room in enumerate(ROOMS)}
+TORCH_ROOMS = {"parallel", "model", "training", "baselines"}
 
 
 def room_of(module: str) -> str:

@@ -7,9 +7,7 @@ from html import escape
 
 
 def html_table(title: str, rows: Mapping[str, object]) -> str:
-    """Return a small HTML table: a title, then a name and a value a row; None is left out.
-
-    Colours and lines are the notebook's own, so that light and dark both look right.
+    """Return a small HTML table: a title, then a name and a value per row; None is left out.
 
     >>> print(html_table("Graph", {"first node": "<b>"}))
     <table>

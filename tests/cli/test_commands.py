@@ -7,19 +7,17 @@ import duckdb
 import numpy as np
 import pytest
 
+from arcvec.baselines.by_name import BASELINES
+from arcvec.baselines.factorisations import NetMF
+from arcvec.cli.evaluate import Baseline
 from arcvec.cli.fit import Preset
-from arcvec.cli.plot import Kind
-from arcvec.cli.results import Baseline
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.files import save_graph
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import read_split
-from arcvec.methods.baselines import BASELINES
-from arcvec.methods.netmf import NetMF
-from arcvec.methods.presets import PRESETS
-from arcvec.plot.kinds import Kind as FigureKind
 from arcvec.recommendation.calibration import load_calibration
 from arcvec.recommendation.exact import recommend
+from arcvec.training.presets import PRESETS
 from tests.cli.commands import QUICK
 
 
@@ -267,7 +265,6 @@ def test_evaluating_a_result_of_another_graph_says_so(run, edges, tmp_path):
 def test_choices_of_flags_are_all_there_is():
     assert set(Baseline.__args__) == set(BASELINES)
     assert set(Preset.__args__) == set(PRESETS)
-    assert Kind == FigureKind
 
 
 def test_python_api_of_the_readme(tmp_path):
@@ -277,5 +274,5 @@ def test_python_api_of_the_readme(tmp_path):
     assert "EdgeProjection" in dir(arcvec)
     for name in arcvec.__all__:
         assert getattr(arcvec, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="No arcvec attribute nothing"):
         arcvec.nothing  # noqa: B018

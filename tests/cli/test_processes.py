@@ -11,7 +11,7 @@ import pytest
 
 from arcvec.graph.files import save_graph
 from arcvec.graph.graph import Graph
-from arcvec.graph.rmat import rmat_edges
+from benchmarks.rmat import rmat_edges
 from tests.cli.commands import QUICK, arcvec, write
 
 
@@ -86,7 +86,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_resume_gives_the_same_bytes(edges, tmp_p
     _, error = stopped.communicate(timeout=60)
     assert stopped.returncode == 130
     assert re.search(r"stopped after step \d+; continue with:\n  arcvec fit .+ --resume", error)
-    assert checkpoint.is_file()
+    assert checkpoint.is_dir()
     assert not (tmp_path / "result").exists()
     for name, flags in (("result", ["--resume"]), ("whole", [])):
         done = arcvec("fit", edges, "-o", tmp_path / name, *settings, *flags)

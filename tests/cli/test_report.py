@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.commands import QUICK
-from tests.report.reading import Page
+from tests.view.report.reading import Page
 
 
 @pytest.fixture

@@ -5,13 +5,12 @@ import numpy as np
 import pytest
 
 from arcvec.embeddings import EdgeEmbeddings
-from arcvec.evaluation.comparison import compare_reports
-from arcvec.evaluation.link_prediction import link_prediction
-from arcvec.evaluation.metrics import rank_edges
-from arcvec.evaluation.together import Alone
+from arcvec.evaluation.link_prediction import link_prediction, mean_and_error, rank_edges
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.graph.split import split_edges
+from arcvec.parallel.alone import Alone
+from arcvec.view.table_text import compare_reports
 
 
 def ring(num_nodes=40, directed=True):
@@ -80,9 +79,10 @@ def test_sample_of_ranked_edges():
 
 def test_standard_errors_are_those_of_a_mean():
     values = np.array([1.0, 0.5, 0.25, 1 / 10.5])
-    assert Alone().standard_error(values) == pytest.approx(np.std(values, ddof=1) / 2)
+    expected = np.mean(values), np.std(values, ddof=1) / 2
+    assert mean_and_error(values, Alone()) == pytest.approx(expected)
     hits = np.array([True, True, False, False])
-    assert Alone().standard_error(hits) == pytest.approx(np.std([1, 1, 0, 0], ddof=1) / 2)
+    assert mean_and_error(hits, Alone()) == pytest.approx((0.5, np.std([1, 1, 0, 0], ddof=1) / 2))
 
 
 def test_samples_are_within_their_standard_errors():

@@ -3,12 +3,12 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from arcvec.embeddings import EdgeEmbeddings
-from arcvec.evaluation import metrics
-from arcvec.evaluation.metrics import rank_edges
+from arcvec.evaluation import curves
+from arcvec.evaluation import link_prediction as ranking
+from arcvec.evaluation.curves import Areas, curve_sums, roc_auc
+from arcvec.evaluation.link_prediction import rank_edges
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
-from arcvec.kernels import curves
-from arcvec.kernels.curves import Areas, curve_sums, roc_auc
 
 
 def embeddings_of(scores) -> EdgeEmbeddings:
@@ -59,7 +59,8 @@ def test_ranges_of_scores_add_up_to_the_areas(cuts):
         above = tuple(sum(piece.size for piece in side[i + 1 :]) for side in ranges)
         below = sum(piece.size for piece in ranges[1][:i])
         sums += curve_sums(*part, num_above=above, num_negatives_below=below)
-    assert Areas.of_sums(300, 500, *sums) == pytest.approx(Areas.of(*sides), rel=1e-12)
+    areas = sums / [2 * 300 * 500, 300]
+    assert areas == pytest.approx(np.array(Areas.of(*sides)), rel=1e-12)
 
 
 def test_no_area_without_negatives():
@@ -97,7 +98,7 @@ def slow_rank(scores, source, target, edges, known):
 
 @pytest.mark.parametrize("block_scores", [1, 100, 1 << 24])
 def test_ranks_against_plain_python_in_any_blocks(monkeypatch, block_scores):
-    monkeypatch.setattr(metrics, "BLOCK_SCORES", block_scores)
+    monkeypatch.setattr(ranking, "BLOCK_SCORES", block_scores)
     generator = np.random.default_rng(1)
     scores = generator.integers(8, size=(30, 30)).astype(np.float32)
     edges = np.unique(generator.integers(30, size=(60, 2)), axis=0)

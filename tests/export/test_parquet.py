@@ -1,10 +1,11 @@
-"""Vectors in Parquet, read by Arrow, polars and DuckDB; the SQL of the docstring runs."""
+"""Vectors in Parquet, read by Arrow, polars and DuckDB; the SQL of the docs runs."""
 
 import csv
 import json
 import os
 import re
 import sys
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -13,16 +14,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from arcvec.embeddings import EdgeEmbeddings
-from arcvec.export import vectors
 from arcvec.export.vectors import export_vectors
 from arcvec.graph.names import NodeNames
 from arcvec.recommendation.exact import recommend
 from tests.export.samples import NAMES, NUM_NODES, all_scores, random_embeddings
 
+PAGE = Path(__file__).parents[2] / "docs/howto/export.md"
 
-def sql_of_the_docstring(start):
-    """Give the statements from the first that starts so to the next empty line."""
-    (found,) = re.findall(rf"^    ({re.escape(start)}.+?)\n\n", vectors.__doc__, re.M | re.S)
+
+def sql_of_the_docs(start):
+    """Give the SQL block that starts so."""
+    (found,) = re.findall(rf"^```sql\n({re.escape(start)}.+?)```", PAGE.read_text(), re.M | re.S)
     return found
 
 
@@ -42,13 +44,13 @@ def test_polars_and_arrow_see_arrays(embeddings, tmp_path):
     assert json.loads(header)["result"] == {"method": "by hand"}
 
 
-def test_sql_of_the_docstring_recommends_in_duckdb(tmp_path, monkeypatch):
+def test_sql_of_the_docs_recommends_in_duckdb(tmp_path, monkeypatch):
     embeddings = random_embeddings(NAMES)
     embeddings.target[0] = 10 * embeddings.source[0]  # alice would be her own best target
     export_vectors(embeddings, tmp_path / "vectors.parquet")
     monkeypatch.chdir(tmp_path)
     with duckdb.connect() as connection:
-        found = connection.sql(sql_of_the_docstring("CREATE TABLE vectors AS")).fetchall()
+        found = connection.sql(sql_of_the_docs("CREATE TABLE vectors AS")).fetchall()
     names, scores = recommend(embeddings, ["alice"], k=10)
     assert [name for name, _ in found] == names[0].tolist()
     np.testing.assert_allclose([score for _, score in found], scores[0], rtol=1e-5)
@@ -57,7 +59,7 @@ def test_sql_of_the_docstring_recommends_in_duckdb(tmp_path, monkeypatch):
 def test_text_for_pgvector(embeddings, tmp_path, monkeypatch):
     export_vectors(embeddings, tmp_path / "vectors.parquet")
     monkeypatch.chdir(tmp_path)
-    statement, *_ = sql_of_the_docstring("COPY").split(";")
+    statement, *_ = sql_of_the_docs("COPY").split(";")
     duckdb.sql(statement)
     with (tmp_path / "vectors.csv").open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)

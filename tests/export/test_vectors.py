@@ -10,11 +10,10 @@ import safetensors
 from safetensors.torch import load_file
 
 from arcvec.embeddings import EdgeEmbeddings
-from arcvec.export import arrays
-from arcvec.export.settings import ExportSettings
-from arcvec.export.vectors import export_vectors
+from arcvec.evaluation.curves import roc_auc
+from arcvec.export import vectors
+from arcvec.export.vectors import ExportedArrays, ExportSettings, export_vectors
 from arcvec.graph.names import NodeNames
-from arcvec.kernels.curves import roc_auc
 from tests.export.samples import (
     NUM_NODES,
     WORDS,
@@ -85,7 +84,7 @@ def test_int8_keeps_the_auc():
     embeddings = random_embeddings(WORDS)
     scores = all_scores(embeddings)
     edges = scores + np.random.default_rng(2).normal(size=scores.shape) > 2
-    rounded = arrays.ExportedArrays(embeddings, ExportSettings(precision="int8")).of()
+    rounded = ExportedArrays(embeddings, ExportSettings(precision="int8")).of()
     source, target = (rounded[side] * rounded[f"{side}_scale"] for side in ("source", "target"))
     again = source @ target.T
     auc = roc_auc(scores[edges], scores[~edges])
@@ -117,7 +116,7 @@ def test_numbers_too_large_for_half_precision(tmp_path):
 @pytest.mark.parametrize("equal_norms", [False, True])
 def test_blocks_change_nothing(words, tmp_path, monkeypatch, suffix, equal_norms):
     export_vectors(words, tmp_path / f"whole{suffix}", equal_norms=equal_norms)
-    monkeypatch.setattr(arrays, "BLOCK", 7)
+    monkeypatch.setattr(vectors, "BLOCK", 7)
     export_vectors(words, tmp_path / f"blocks{suffix}", equal_norms=equal_norms)
     if suffix == ".txt":
         assert (tmp_path / "whole.txt").read_bytes() == (tmp_path / "blocks.txt").read_bytes()

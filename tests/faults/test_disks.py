@@ -100,16 +100,19 @@ def test_a_folder_that_is_removed_in_mid_run(tmp_path, record):
     out = tmp_path / "place" / "result"
     # A second apart: the folder goes between two checkpoints, not while one is written.
     settings = ("--dim", 8, "--training.steps", 100_000, "--training.checkpoint-every", 300)
-    with arcvec("fit", edges, "-o", out, *settings) as process:
-        deadline = time.monotonic() + 240
-        while not out.with_name("result.checkpoint").exists() and time.monotonic() < deadline:
+    checkpoint, deadline = out.with_name("result.checkpoint"), time.monotonic() + 240
+
+    def wait_for_checkpoint(process):
+        while not list(checkpoint.glob("running-*")) and time.monotonic() < deadline:
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.02)
+
+    with arcvec("fit", edges, "-o", out, *settings) as process:
+        wait_for_checkpoint(process)
+        time.sleep(0.1)
         out.parent.rename(tmp_path / "moved")
         # The next checkpoint makes the folder again, and training goes on.
-        while not out.with_name("result.checkpoint").exists() and time.monotonic() < deadline:
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.02)
+        wait_for_checkpoint(process)
         process.kill()
         process.communicate()
     code, error = finished(
@@ -125,7 +128,7 @@ def test_two_writers(tmp_path, record):
     edges = write_communities(tmp_path / "edges.csv")
     out = tmp_path / "result"
     hold = (
-        "import sys; from pathlib import Path; from arcvec.locks import sole_writer\n"
+        "import sys; from pathlib import Path; from arcvec.storage.atomic import sole_writer\n"
         "with sole_writer(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", hold, out]

@@ -8,12 +8,12 @@ from arcvec.cli.app import COMMANDS
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.convert import graph_from
 from arcvec.graph.files import load_graph
-from arcvec.graph.ingest import EdgeFileSettings, ingest_edges
 from arcvec.graph.names import NodeNames
-from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.ingest.ingest import EdgeFileSettings, ingest_edges
 from arcvec.recommendation.exact import recommend
 from arcvec.sampling.pairs import WalkPairs
 from arcvec.settings import merge_settings
+from arcvec.training.edge_projection import EdgeProjection
 from tests.cli.commands import QUICK
 from tests.serve.processes import running
 

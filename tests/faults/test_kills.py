@@ -6,11 +6,10 @@ import time
 import numpy as np
 import pytest
 
-from arcvec.checksums import unsealed
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.files import load_graph
 from arcvec.graph.names import NodeNames
-from arcvec.storage import read_json
+from arcvec.storage.headers import read_json, unsealed
 from tests.cli.commands import QUICK
 from tests.faults.processes import finished, killed_after, write_communities
 
@@ -86,7 +85,7 @@ def test_fit(tmp_path, kill, record):
             assert digest(out) == whole
 
     def resume():
-        return ("--overwrite", "--resume") if checkpoint.is_file() else ("--overwrite",)
+        return ("--overwrite", "--resume") if checkpoint.is_dir() else ("--overwrite",)
 
     hit = kill(("fit", edges, "-o", out, *settings), look, resume)
     code, error = finished("fit", edges, "-o", out, *settings, *resume())

@@ -13,14 +13,14 @@ import pytest
 from pyarrow import parquet
 
 from arcvec.embeddings import EdgeEmbeddings
-from arcvec.explore.node_table import read_colourings
-from arcvec.graph.edge_settings import EdgeFileSettings
 from arcvec.graph.files import load_graph, save_graph
 from arcvec.graph.graph import Graph
-from arcvec.graph.ingest import ingest_edges, read_edges, read_pairs
 from arcvec.graph.names import NodeNames
 from arcvec.graph.split import read_split, save_split, split_edges
-from arcvec.recommendation.index_files import open_index
+from arcvec.ingest.ingest import ingest_edges, read_edges, read_pairs
+from arcvec.ingest.layout import EdgeFileSettings
+from arcvec.recommendation.approximate import open_index
+from arcvec.view.explore.scene import read_colourings
 
 PACKAGE = Path(__file__).parent.parent.parent / "src" / "arcvec"
 
@@ -138,7 +138,7 @@ def test_nothing_in_the_source_runs_data(record):
     found = {str(path): faults for path in paths if (faults := faults_in(path.read_text()))}
     assert not found
     quoting = [p for p in paths if re.search(r"def \w*quot\w*\(", p.read_text())]
-    assert [path.name for path in quoting] == ["edge_table.py"]
+    assert [path.name for path in quoting] == ["table.py"]
     record("Checks", check="code from data, by source file", cases=len(paths), outcome="none")
 
 

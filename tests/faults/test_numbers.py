@@ -31,11 +31,11 @@ LEAST_P = 1e-4
 ON_THREADS = """
 import hashlib, json, sys
 import numba, numpy as np
-from arcvec.kernels.curves import roc_auc
+from arcvec.evaluation.curves import roc_auc
 from arcvec.graph.graph import Graph
-from arcvec.graph.rmat import rmat_edges
+from benchmarks.rmat import rmat_edges
 from arcvec.graph.split import split_edges
-from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.training.edge_projection import EdgeProjection
 from arcvec.sampling.pairs import WalkPairs
 from arcvec.sampling.settings import WalkSettings
 from arcvec.training.settings import TrainSettings
@@ -47,7 +47,7 @@ for weighted in (False, True):
     graph = Graph.from_edges(*ends, nodes=512, weights=weights if weighted else None)
     for walk in ({"kind": "forward"}, {"kind": "alternating"}, {"p": 0.5, "q": 2.0}):
         pairs = WalkPairs(graph, WalkSettings(shuffle_pairs=20_000, **walk), seed=1)
-        made = [pairs.walks(0, 1000), *pairs.round(3)]
+        made = [pairs.walks(0, 1000), *pairs.pairs(3000, 1000)]
         name = f"{walk}, weighted" if weighted else str(walk)
         digests[name] = [hashlib.sha256(part.tobytes()).hexdigest() for part in made]
 split = split_edges(Graph.from_edges(*ends, nodes=512), test_fraction=0.2, seed=0)
@@ -401,7 +401,7 @@ except IndexError:
 IMPORTANT = """
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
-from arcvec.kernels.pair_products import pair_product_gradients, pair_products
+from arcvec.kernels.rows import pair_product_gradients, pair_products
 from arcvec.recommendation.exact import top_k
 from arcvec.sampling.batches import BatchStream, Place
 from arcvec.sampling.pairs import WalkPairs
@@ -413,7 +413,7 @@ for num_nodes in (3, 40, 80):
     graph = Graph.from_edges(*generator.integers(num_nodes, size=(2, 300)), nodes=num_nodes + 9)
     vectors = generator.normal(size=(graph.num_nodes, 8)).astype(np.float32)
     for walk in ({"kind": "forward"}, {"p": 0.5, "q": 2.0}, {"p": 1e4, "q": 1e-3}):
-        WalkPairs(graph, WalkSettings(shuffle_pairs=10_000, **walk), seed=0).round(0)
+        WalkPairs(graph, WalkSettings(shuffle_pairs=10_000, **walk), seed=0).pairs(0, 100)
         calls += 2
     for kind in ("block", "fixed"):
         negatives = NegativeSettings(kind=kind, block_targets=20)

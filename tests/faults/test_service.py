@@ -19,17 +19,15 @@ import pytest
 import uvicorn
 
 from arcvec.embeddings import EdgeEmbeddings
-from arcvec.explore.app import add_page
-from arcvec.explore.scene import Scene
 from arcvec.graph.names import NodeNames
-from arcvec.serve.api import behind_gate, make_app
-from arcvec.serve.protocol import BoundedHttp
+from arcvec.serve.app import behind_gate, make_app
+from arcvec.serve.explore import add_page
+from arcvec.serve.gate import MAX_BODY_BYTES, MAX_HELD_BYTES, SMALL_BYTES
 from arcvec.serve.result import load_served
-from arcvec.serve.schemas import MAX_BODY
-from arcvec.serve.server import listen, url_of
+from arcvec.serve.schemas import ServeSettings
+from arcvec.serve.server import BoundedHttp, listen, url_of
 from arcvec.serve.service import Service
-from arcvec.serve.settings import ServeSettings
-from arcvec.serve.visit import MAX_HELD, SMALL
+from arcvec.view.explore.scene import Scene
 from tests.faults.clients import (
     JSON,
     UNFINISHED,
@@ -90,7 +88,7 @@ def explorer(place):
     """API and explorer page behind a token, for few at once; `routes` are all of the app's."""
     service = Service(lambda: load_served(place / "result"), ServeSettings())
     app = make_app(service)
-    add_page(app, service, lambda served: Scene.of(served, None), "result")
+    add_page(app, service, lambda served: Scene.of(served.embeddings), "result")
     gate = behind_gate(app, service, TOKEN)
     config = uvicorn.Config(
         gate, http=BoundedHttp, lifespan="off", limit_concurrency=MAX_CONNECTIONS, log_config=None
@@ -181,7 +179,7 @@ def hangs_up(server, chance):
 
 
 def sends_too_much(server, chance):
-    return server.post("/v1/score", b" " * (MAX_BODY + 1)).status
+    return server.post("/v1/score", b" " * (MAX_BODY_BYTES + 1)).status
 
 
 def test_soak(server, times, record):
@@ -274,7 +272,7 @@ def test_what_never_ends(server, times, record):
 
 def test_large_bodies_are_bounded_in_sum(server, times, record):
     number = times(160, 600)
-    begin = asking("/v1/score", "POST", b" " * MAX_BODY, JSON)[:-1]
+    begin = asking("/v1/score", "POST", b" " * MAX_BODY_BYTES, JSON)[:-1]
     with ExitStack() as stack:
         waiting = [stack.enter_context(connect(server)) for _ in range(number)]
         for connection in waiting:
@@ -287,7 +285,7 @@ def test_large_bodies_are_bounded_in_sum(server, times, record):
         statuses = Counter(status_of(all_of(connection)) for connection in waiting)
     assert set(statuses) <= {400, 408, 503}  # blanks are no JSON; 408 if all this was slow
     assert statuses[503] > 0
-    assert highest < server.fresh + (MAX_HELD + number * SMALL) / MIB + MARGIN
+    assert highest < server.fresh + (MAX_HELD_BYTES + number * SMALL_BYTES) / MIB + MARGIN
     wait_for(lambda: server.metric("arcvec_held_bytes") == 0)
     record(
         "Service",
@@ -311,7 +309,7 @@ def test_unread_answers_are_bounded_in_sum(server, times, record):
     wait_for(lambda: server.metric("arcvec_held_bytes") == 0)
     refused = num_refused(server) - before
     assert refused > 0
-    assert highest < server.fresh + MAX_HELD / MIB + MARGIN
+    assert highest < server.fresh + MAX_HELD_BYTES / MIB + MARGIN
     assert server.post("/v1/recommend", LARGE).status == 200
     record(
         "Service",
@@ -456,7 +454,7 @@ def wrong_bodies():
     yield b'{"pairs": [%s]}' % b",".join([b"[]"] * 340_000)
     yield b'{"pairs": [%s]}' % b",".join([b"[1,2,3]"] * 10_000)
     yield b'{"nodes": [%s]}' % b",".join([b"1"] * 500_000)
-    yield b" " * (MAX_BODY + 1)
+    yield b" " * (MAX_BODY_BYTES + 1)
 
 
 def test_malformed_requests(server, times, record):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from arcvec.evaluation.experiment_file import ExperimentSettings, read_experiment
-from arcvec.methods.edge_projection import EdgeProjection
-from arcvec.methods.presets import load_method
+from arcvec.lab.grid import ExperimentSettings, read_experiment
+from arcvec.training.edge_projection import EdgeProjection
+from arcvec.training.presets import load_method
 from tests.faults.damage import fuzz, refusal
 
 PROJECT = Path(__file__).parents[2]

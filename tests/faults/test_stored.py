@@ -9,15 +9,18 @@ import pytest
 import torch
 
 from arcvec.embeddings import EdgeEmbeddings
-from arcvec.graph.edge_settings import EdgeFileSettings
 from arcvec.graph.files import load_graph, save_graph
-from arcvec.graph.ingest import read_edges
 from arcvec.graph.split import read_split, save_split, split_edges
-from arcvec.methods.edge_projection import EdgeProjection
+from arcvec.ingest.ingest import read_edges
+from arcvec.ingest.layout import EdgeFileSettings
+from arcvec.parallel.alone import Alone
+from arcvec.parallel.partition import Partition
+from arcvec.recommendation.approximate import index_folder, open_index
 from arcvec.recommendation.calibration import calibrate, load_calibration, save_calibration
-from arcvec.recommendation.index_files import index_folder, open_index
 from arcvec.sampling.settings import WalkSettings
-from arcvec.training.checkpoint import load_checkpoint, save_checkpoint
+from arcvec.training import checkpoint as checkpoints
+from arcvec.training.checkpoint import Checkpoint, Snapshot
+from arcvec.training.edge_projection import EdgeProjection
 from arcvec.training.settings import TrainSettings
 from tests.faults.processes import write_communities
 
@@ -45,24 +48,31 @@ def stored(tmp_path_factory):
     shutil.move(index_folder(folder / "result", "target"), folder / "index-target")
     (folder / "calibrated").mkdir()
     shutil.move(folder / "result/calibration.json", folder / "calibrated")
-    tensors = {"a": torch.arange(1000.0), "steps": torch.tensor(3)}
-    (folder / "checkpoint").mkdir()
-    state = {"identity": {"seed": 0}, "progress": {"step": 5}}
-    save_checkpoint(folder / "checkpoint/file", tensors, state)
+    checkpoint = Checkpoint(folder / "kept", Partition(1000, 1), Alone(), {"seed": 0})
+    rows, shared = {"a": torch.arange(1000.0)}, {"steps": torch.tensor(3)}
+    checkpoint.save("member-0", Snapshot(rows, shared, {"step": 5}))
+    shutil.move(folder / "kept/member-0", folder / "checkpoint")
+    shutil.rmtree(folder / "kept")
     return folder, {
         "graph": load_graph,
         "split": read_split,
         "result": EdgeEmbeddings.load,
         "index-target": lambda path: _open_index(path, embeddings),
         "calibrated": lambda path: load_calibration(path, embeddings),
-        "checkpoint": lambda path: load_checkpoint(path / "file"),
+        "checkpoint": _load_snapshot,
     }
 
 
-def _open_index(path, embeddings):
-    from arcvec.recommendation import index_files
+def _load_snapshot(path):
+    """A damaged snapshot is trained again; here that is an error like those of all others."""
+    if not checkpoints._is_whole(path):
+        raise ValueError(f"{path}: a file is damaged")
 
-    return index_files._load(path, "target", embeddings.fingerprint("target"), None)
+
+def _open_index(path, embeddings):
+    from arcvec.recommendation import approximate
+
+    return approximate._load(path, "target", embeddings.fingerprint("target"), None)
 
 
 KINDS = ("graph", "split", "result", "index-target", "calibrated", "checkpoint")

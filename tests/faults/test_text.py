@@ -12,10 +12,9 @@ import duckdb
 import numpy as np
 import pytest
 
-from arcvec.graph.edge_layout import find_layouts
-from arcvec.graph.edge_text import decode, open_lines, split_rows
 from arcvec.graph.files import load_graph
-from arcvec.graph.ingest import EdgeFileSettings, ingest_edges, read_edges, read_pairs
+from arcvec.ingest.ingest import EdgeFileSettings, ingest_edges, read_edges, read_pairs
+from arcvec.ingest.layout import find_layouts, read_lines, split_rows
 from tests.faults.damage import fuzz, refusal
 
 TEXT = [
@@ -67,8 +66,7 @@ def assert_read_right(graph, path):
     """Compare with the edges of a text file by Python alone, every row of which must be one."""
     (layout,) = find_layouts(path, KEEP)
     found, edges = named_edges(graph), set()
-    with open_lines(path) as lines:
-        decoded = list(decode(path, lines))[layout.skip :]
+    decoded = list(read_lines(path))[layout.skip :]
     rows = (row for _, row in split_rows(path, decoded, layout.separator))
     # Spaces before an opening quote are none of the name; Python drops them together with others.
     padded = layout.separator is not None and any(' "' in line for line in decoded)

@@ -133,7 +133,7 @@ def test_frame_faults(library):
 
 
 def test_frames_agree_with_files(tmp_path):
-    from arcvec.graph.ingest import read_edges
+    from arcvec.ingest.ingest import read_edges
 
     generator = np.random.default_rng(0)
     frame = pd.DataFrame(generator.integers(0, 300, size=(2000, 2)), columns=["source", "target"])

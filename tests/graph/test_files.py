@@ -6,9 +6,9 @@ import os
 import numpy as np
 import pytest
 
-from arcvec.graph.files import growing_array, load_graph, open_graph, save_graph
+from arcvec.graph.files import load_graph, save_graph
 from arcvec.graph.graph import Graph
-from arcvec.graph.ingest import EdgeFileSettings
+from arcvec.ingest.ingest import EdgeFileSettings, open_graph
 
 GRAPHS = ("path_graph", "star_graph", "directed_cycle", "two_cliques", "isolated_node")
 
@@ -162,15 +162,3 @@ def test_open_graph_sees_the_train_part_of_a_split(shared_data):
     assert (graph.num_nodes, graph.num_edges, graph.directed) == (7_066, 51_832, True)
     with pytest.raises(ValueError, match=r"split folder.*--comment"):
         open_graph(path, EdgeFileSettings(comment="%"))
-
-
-def test_growing_array(tmp_path):
-    with growing_array(tmp_path / "a.npy", np.int32) as append:
-        for start in range(0, 1200, 100):
-            append(np.arange(start, start + 100))
-    values = np.load(tmp_path / "a.npy", mmap_mode="r")
-    assert values.dtype == np.int32
-    assert values.tolist() == list(range(1200))
-    with growing_array(tmp_path / "empty.npy", np.float32):
-        pass
-    assert np.load(tmp_path / "empty.npy").shape == (0,)

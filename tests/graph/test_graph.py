@@ -61,6 +61,14 @@ def test_reciprocity(directed_cycle, two_cliques, empty_graph):
     assert Graph.from_edges([0, 1, 1, 2], [1, 0, 2, 2]).reciprocity == pytest.approx(2 / 3)
 
 
+def test_return_probability(directed_cycle, two_cliques):
+    assert directed_cycle.return_probability == 0
+    assert two_cliques.return_probability == 1
+    graph = Graph.from_edges([0, 1, 0, 0, 0, 0, 0, 0], [1, 0, 2, 3, 4, 5, 6, 7])
+    assert graph.reciprocity == 0.25
+    assert graph.return_probability == pytest.approx(1 / 3)
+
+
 def test_reciprocity_leaves_out_self_loops():
     graph = Graph.from_edges([0, 1, 1, 2, 2], [1, 0, 2, 2, 3])
     assert graph.reciprocity == 0.5
@@ -84,25 +92,34 @@ def test_transposed(directed_cycle, two_cliques):
     assert (edge_list(weighted), weighted.weights.tolist()) == ([(1, 0), (2, 1)], [1, 2])
 
 
+def test_with_transposed(directed_cycle):
+    reverse = Graph.from_edges(*directed_cycle.edges()[::-1])
+    graph = directed_cycle.with_transposed(reverse)
+    assert graph.transposed is reverse
+    assert directed_cycle.transposed is not reverse
+    assert graph.fingerprint == directed_cycle.fingerprint
+    assert repr(graph) == repr(directed_cycle)
+
+
 @pytest.mark.parametrize("directed", [True, False])
-def test_edges_by_their_place(directed):
+def test_edges_by_their_position(directed):
     ends = np.random.default_rng(0).integers(20, size=(2, 90))
     weights = 1.0 + ends.sum(axis=0)
     graph = Graph.from_edges(*ends, nodes=22, directed=directed, weights=weights)
-    places = np.random.default_rng(1).permutation(graph.num_edges)
-    expected = np.stack(graph.edges())[:, places]
-    np.testing.assert_array_equal(graph.edges_at(places.astype(np.uint32)), expected)
-    _, entries = graph.entries_at(places)
-    np.testing.assert_array_equal(graph.weights[entries], graph.edge_weights()[places])
+    positions = np.random.default_rng(1).permutation(graph.num_edges)
+    expected = np.stack(graph.edges())[:, positions]
+    np.testing.assert_array_equal(graph.edges_at(positions.astype(np.uint32)), expected)
+    _, entries = graph.entries_at(positions)
+    np.testing.assert_array_equal(graph.weights[entries], graph.edge_weights()[positions])
 
-    left, kept = places[:30], np.sort(places[30:])
+    left, kept = positions[:30], np.sort(positions[30:])
     part = graph.without_edges_at(left)
     rebuilt = Graph.from_edges(
         *graph.edges_at(kept), nodes=22, directed=directed, weights=graph.edge_weights()[kept]
     )
     assert part.fingerprint == rebuilt.fingerprint
-    assert graph.without_edges_at(places).num_edges == 0
-    assert graph.without_edges_at(places[:0]).fingerprint == graph.fingerprint
+    assert graph.without_edges_at(positions).num_edges == 0
+    assert graph.without_edges_at(positions[:0]).fingerprint == graph.fingerprint
 
 
 def test_over_other_nodes_keeps_names_and_weights():
@@ -141,7 +158,7 @@ def test_fingerprint_sees_structure_names_weights_and_direction(path_graph):
         (([-1], [0]), {}, "got -1"),
         (([0], [1]), {"weights": [0]}, "positive, finite weights, got 0.0 at edge 0"),
         (([0, 1], [1, 0]), {"weights": [1, np.inf]}, "got inf at edge 1"),
-        (([0], [1]), {"weights": [1, 2]}, "expected 1 weights, one an edge"),
+        (([0], [1]), {"weights": [1, 2]}, "expected 1 weights, one per edge"),
     ],
 )
 def test_faults(edges, options, message):

@@ -1,24 +1,25 @@
 import numpy as np
 import pytest
 
-from arcvec.graph import blocks
+from arcvec.graph.components import shuffled_positions
 from arcvec.graph.graph import Graph
-from arcvec.graph.held_out import draw_held_out, shuffled_places
+from arcvec.graph.split import draw_held_out
+from arcvec.storage import arrays as blocks
 from tests.kernels.twins import slow_forest
 
 
 @pytest.mark.parametrize("on_disk", [False, True], ids=["memory", "disk"])
 @pytest.mark.parametrize("rows_per_block", [4, 1000])
-def test_places_come_in_the_order_of_numpy(monkeypatch, tmp_path, rows_per_block, on_disk):
+def test_positions_come_in_the_order_of_numpy(monkeypatch, tmp_path, rows_per_block, on_disk):
     monkeypatch.setattr(blocks, "ROWS_PER_BLOCK", rows_per_block)
     mask = np.random.default_rng(0).random(300) < 0.4
     folder = tmp_path if on_disk else None
     one, other = np.random.default_rng(5), np.random.default_rng(5)
-    places = shuffled_places(mask, one, folder)
-    assert places.dtype == np.uint32
-    assert places.tolist() == other.permutation(np.flatnonzero(mask)).tolist()
+    positions = shuffled_positions(mask, one, folder)
+    assert positions.dtype == np.uint32
+    assert positions.tolist() == other.permutation(np.flatnonzero(mask)).tolist()
     assert one.random() == other.random()
-    assert shuffled_places(~mask & mask, one, folder).size == 0
+    assert shuffled_positions(~mask & mask, one, folder).size == 0
     assert not list(tmp_path.iterdir())
 
 

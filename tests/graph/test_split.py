@@ -4,12 +4,13 @@ import numba
 import numpy as np
 import pytest
 
-from arcvec.graph import blocks, non_edges
+from arcvec.graph import non_edges
 from arcvec.graph.components import components
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
-from arcvec.graph.non_edges import reversed_one_way_edges
+from arcvec.graph.non_edges import reversed_one_way_blocks
 from arcvec.graph.split import is_split, read_split, save_split, split_edges, write_split
+from arcvec.storage import arrays as blocks
 
 ARRAYS = ("test", "train_negatives", "test_negatives", "directed_negatives", "validation")
 
@@ -272,7 +273,7 @@ def test_authors_facts(shared_data):
     assert wiki.train.directed
     assert wiki.train.nodes[4853] == "5988"
     assert len(wiki.directed_negatives) == 149_560
-    ours = np.concatenate([wiki.test_negatives, reversed_one_way_edges(wiki.graph)])
+    ours = np.concatenate([wiki.test_negatives, *reversed_one_way_blocks(wiki.graph)])
     assert as_set(ours) == as_set(wiki.directed_negatives)
 
 

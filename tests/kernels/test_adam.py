@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from arcvec.kernels.adam import adam_rows
+from arcvec.kernels.rows import adam_rows
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 

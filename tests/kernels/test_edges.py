@@ -7,10 +7,10 @@ from arcvec.kernels.edges import (
     entries_of_edges,
     find_edge,
     returned_entries,
+    reversed_entries,
     shared_entries,
     sources_of_entries,
     targets_from_row_on,
-    turned_entries,
 )
 
 
@@ -95,14 +95,14 @@ def test_returned_entries_against_a_set():
     assert {True, False} == set(expected)
 
 
-def test_turned_entries_against_a_sort():
+def test_reversed_entries_against_a_sort():
     graph = loose_graph(weights=np.random.default_rng(3).random(250) + 1)
-    indptr, indices, weights = turned_entries(graph.indptr, graph.indices, graph.weights)
+    indptr, indices, weights = reversed_entries(graph.indptr, graph.indices, graph.weights)
     expected = Graph.from_edges(graph.indices, graph.row_of_entry, nodes=33, weights=graph.weights)
     assert (indptr.dtype, indices.dtype, weights.dtype) == (np.int64, np.int32, np.float32)
     assert indptr.tolist() == expected.indptr.tolist()
     assert indices.tolist() == expected.indices.tolist()
     assert weights.tolist() == expected.weights.tolist()
-    without = turned_entries(graph.indptr, graph.indices, np.empty(0, dtype=np.float32))
+    without = reversed_entries(graph.indptr, graph.indices, np.empty(0, dtype=np.float32))
     assert without[1].tolist() == indices.tolist()
     assert without[2].size == 0

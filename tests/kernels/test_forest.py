@@ -2,7 +2,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from arcvec.kernels.forest import grow_forest
+from arcvec.kernels.edges import grow_forest
 from tests.kernels.twins import slow_forest
 
 

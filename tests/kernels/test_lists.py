@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from arcvec.graph.graph import Graph
-from arcvec.kernels.lists import LIST_TILE, keep_best_of_lists
-from arcvec.recommendation.search import as_tiles
+from arcvec.kernels.topk import LIST_TILE, keep_best_of_lists
+from arcvec.recommendation.exact import as_tiles
 from tests.kernels.twins import slow_best
 
 NUM_NODES = 300

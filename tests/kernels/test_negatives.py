@@ -3,12 +3,7 @@ import pytest
 from scipy.stats import chisquare
 
 from arcvec.graph.graph import Graph
-from arcvec.kernels.negatives import (
-    compact_ids,
-    draw_negatives,
-    edges_in_block,
-    fixed_negatives,
-)
+from arcvec.kernels.negatives import compact_ids, draw_negatives, edges_in_block, fixed_negatives
 
 
 @pytest.fixture
@@ -25,7 +20,9 @@ def non_neighbours(graph, node):
 # 5 is drawn by rejection, 30 by looking at all, 60 is more than there are.
 @pytest.mark.parametrize("set_size", [5, 30, 60])
 def test_fixed_negatives_are_distinct_non_neighbours(graph, set_size):
-    negatives = fixed_negatives(graph.indptr, graph.indices, set_size, 3, True)
+    negatives = fixed_negatives(
+        graph.indptr, graph.indices, np.arange(graph.num_nodes), set_size, 3, True
+    )
     for node in range(50):
         drawn = negatives[node][negatives[node] >= 0].tolist()
         allowed = non_neighbours(graph, node)
@@ -37,7 +34,10 @@ def test_fixed_negatives_are_distinct_non_neighbours(graph, set_size):
 @pytest.mark.parametrize("num_nodes", [40, 8])
 def test_fixed_negatives_are_uniform(num_nodes):
     graph = Graph.from_edges([0, 0], [1, 2], nodes=num_nodes)
-    draws = [fixed_negatives(graph.indptr, graph.indices, 3, seed, True)[0] for seed in range(3000)]
+    draws = [
+        fixed_negatives(graph.indptr, graph.indices, np.arange(graph.num_nodes), 3, seed, True)[0]
+        for seed in range(3000)
+    ]
     counts = np.bincount(np.concatenate(draws), minlength=num_nodes)
     assert counts[:3].sum() == 0
     assert chisquare(counts[3:]).pvalue > 1e-3
@@ -58,7 +58,7 @@ def test_draws_are_without_replacement_and_uniform():
 @pytest.mark.parametrize("degree", [9, 44])
 def test_negatives_with_replacement(degree):
     graph = Graph.from_edges([0] * degree, range(1, degree + 1), nodes=50)
-    fixed = fixed_negatives(graph.indptr, graph.indices, 5000, 1, False)
+    fixed = fixed_negatives(graph.indptr, graph.indices, np.arange(graph.num_nodes), 5000, 1, False)
     counts = np.bincount(fixed[0], minlength=50)
     assert counts[: degree + 1].sum() == 0
     assert chisquare(counts[degree + 1 :]).pvalue > 1e-3
@@ -69,7 +69,7 @@ def test_negatives_with_replacement(degree):
 
 def test_a_node_joined_to_all_has_no_negatives():
     graph = Graph.from_edges([0, 0], [1, 2], nodes=3)
-    fixed = fixed_negatives(graph.indptr, graph.indices, 4, 1, False)
+    fixed = fixed_negatives(graph.indptr, graph.indices, np.arange(graph.num_nodes), 4, 1, False)
     assert (fixed[0] == -1).all()
     assert (draw_negatives(fixed, np.zeros(3, dtype=np.int32), 2, 1, False) == -1).all()
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from arcvec.graph.graph import Graph
-from arcvec.kernels.neighbours import sum_common_neighbours, sum_common_neighbours_of_all
+from arcvec.kernels.edges import sum_common_neighbours, sum_common_neighbours_of_all
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from arcvec.kernels.pair_products import pair_product_gradients, pair_products
+from arcvec.kernels.rows import pair_product_gradients, pair_products
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from arcvec.kernels.pairs import window_pairs
+from arcvec.kernels.walks import window_pairs
 
 
 def slow_pairs(walks, left, right, alternating, self_pairs):

@@ -1,7 +1,7 @@
 import numpy as np
 
 from arcvec.graph.graph import Graph
-from arcvec.kernels.ranks import rank_targets
+from arcvec.kernels.topk import rank_targets
 
 
 def slow_rank(row, source, target, filtered):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numba import njit, prange
 
-from arcvec.kernels.rng import draw_below, draw_bits, draw_unit
+from arcvec.kernels.rng import bits_at, draw_below, item_state, unit_at
 from tests.kernels.twins import slow_bits
 
 
@@ -11,7 +11,7 @@ def table_of_bits(seed, items, steps):
     bits = np.empty((items, steps), dtype=np.uint64)
     for item in prange(items):
         for step in range(steps):
-            bits[item, step] = draw_bits(seed, item, step)
+            bits[item, step] = bits_at(item_state(seed, item), step)
     return bits
 
 
@@ -27,7 +27,7 @@ def many_below(seed, count, bound):
 def many_units(seed, count):
     drawn = np.empty(count)
     for step in range(count):
-        drawn[step] = draw_unit(seed, 7, step)
+        drawn[step] = unit_at(item_state(seed, 7), step)
     return drawn
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from arcvec.graph.names import NodeNames
-from arcvec.recommendation.candidates import known_ids, read_names
+from arcvec.recommendation.exact import known_ids, read_names
 
 
 def test_names_are_read_as_nodes_txt_has_them(tmp_path):

@@ -6,8 +6,7 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.recommendation import exact
-from arcvec.recommendation.candidates import Candidates
-from arcvec.recommendation.exact import LaidOut, recommend, top_k, top_k_blocks
+from arcvec.recommendation.exact import Candidates, LaidOut, recommend, top_k, top_k_blocks
 
 NUM_NODES = 57
 
@@ -121,7 +120,7 @@ def test_filters_by_name(embeddings, caplog):
 def test_blocks_cover_all_nodes_in_order(monkeypatch, embeddings, known):
     monkeypatch.setattr(exact, "ROWS", 10)
     candidates = Candidates.of(embeddings.nodes, "targets", exclude=known)
-    blocks = list(top_k_blocks(embeddings, 4, candidates=candidates))
+    blocks = list(top_k_blocks(embeddings, np.arange(NUM_NODES), 4, candidates))
     assert [len(ids) for ids, _, _ in blocks] == [10, 10, 10, 10, 10, 7]
     found, scores = top_k(embeddings, np.arange(NUM_NODES), 4, exclude=known)
     np.testing.assert_array_equal(np.concatenate([b[1] for b in blocks]), found)

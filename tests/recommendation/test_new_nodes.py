@@ -1,6 +1,7 @@
 """New nodes find their place; known ones keep theirs to the last bit."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.recommendation.new_nodes import add_nodes
+from arcvec.training.edge_projection import EdgeProjection
 
 NUM_NODES, NUM_NEW = 400, 40
 
@@ -123,6 +125,27 @@ def test_direction_is_learned_from_one_way_edges():
     out = larger.score(np.full(12, NUM_NODES), followed)
     back = larger.score(followed, np.full(12, NUM_NODES))
     assert out.mean() > back.mean() + 1
+
+
+def test_reversed_edges_weigh_the_same_in_training_and_for_new_nodes():
+    """By default both label them with `return_probability`."""
+    embeddings, graph = planted("directed")
+    edges = Graph.from_edges([0, 0], [1, 2], nodes=["new", "n5", "n6"])
+
+    def added(label):
+        settings = {"settings": {"negatives": {"reversed_label": label}}}
+        known = replace(embeddings, settings=settings)
+        return add_nodes(known, edges, graph=graph).source[-1]
+
+    def trained(label):
+        training = {"steps": 3, "batch_pairs": 500, "validation_fraction": 0}
+        negatives = {"reversed_label": label}
+        return EdgeProjection(dim=4, training=training, negatives=negatives).fit(graph).source
+
+    for fitted in (added, trained):
+        by_default, expected = fitted(None), fitted(graph.return_probability)
+        np.testing.assert_array_equal(by_default, expected)
+        assert not np.array_equal(by_default, fitted(graph.reciprocity))
 
 
 def test_edges_among_known_nodes_change_nothing(caplog):

@@ -10,7 +10,8 @@ from arcvec.sampling.settings import WalkSettings
 
 def pairs_of(graph, rounds=1, **settings):
     stream = WalkPairs(graph, WalkSettings(**settings), seed=1)
-    drawn = [stream.round(number) for number in range(rounds)]
+    per_round = stream.walks_per_round
+    drawn = [stream.pairs(number * per_round, per_round) for number in range(rounds)]
     return Counter(
         pair
         for sources, targets in drawn
@@ -57,15 +58,16 @@ def test_walks_repeat_after_the_last_one(directed_cycle):
     np.testing.assert_array_equal(stream.walks(20, 8), np.concatenate([first[20:], first[:4]]))
 
 
-def test_rounds_are_bounded_shuffled_and_repeatable(two_cliques):
+def test_rounds_are_bounded_and_repeatable(two_cliques):
     settings = WalkSettings(shuffle_pairs=1000)
     stream = WalkPairs(two_cliques, settings, seed=0)
-    sources, targets = stream.round(3)
+    count = stream.walks_per_round
+    sources, targets = stream.pairs(3 * count, count)
     assert 0 < sources.size <= 1000
-    again = WalkPairs(two_cliques, settings, seed=0).round(3)
+    again = WalkPairs(two_cliques, settings, seed=0).pairs(3 * count, count)
     np.testing.assert_array_equal(sources, again[0])
     np.testing.assert_array_equal(targets, again[1])
-    other = stream.round(4)
+    other = stream.pairs(4 * count, count)
     assert sources.tolist() != other[0].tolist()
 
 
@@ -73,7 +75,7 @@ def test_rounds_are_bounded_shuffled_and_repeatable(two_cliques):
 def test_new_names_change_no_pair(kind):
     edges = ([0, 1, 2, 3, 0], [1, 2, 3, 0, 2])
     graphs = [Graph.from_edges(*edges, nodes=names) for names in ("abcd", ["x", "yy", "7", "é"])]
-    streams = [WalkPairs(graph, WalkSettings(kind=kind), seed=5).round(0) for graph in graphs]
+    streams = [WalkPairs(graph, WalkSettings(kind=kind), seed=5).pairs(0, 50) for graph in graphs]
     np.testing.assert_array_equal(streams[0], streams[1])
 
 

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 
 from arcvec.graph.names import NodeNames
 from arcvec.recommendation.exact import top_k
-from arcvec.serve.batches import Batches
-from arcvec.serve.completion import Completion
-from arcvec.serve.metrics import Metrics
-from arcvec.serve.refusal import Refusal
-from arcvec.serve.result import Served
-from arcvec.serve.settings import ServeSettings
+from arcvec.serve.gate import Metrics, Refusal
+from arcvec.serve.result import Completion, Served
+from arcvec.serve.schemas import ServeSettings
+from arcvec.serve.service import Batches
 from tests.serve.conftest import NAMES, NUM_NODES, make_graph, make_result
 
 

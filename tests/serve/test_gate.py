@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from arcvec.serve.protocol import MAX_HEAD
+from arcvec.serve.server import MAX_HEAD_BYTES
 from tests.serve.processes import running
 
 PATHS = ("/v1/nodes?prefix=a", "/v1/recommend?node=node20", "/metrics", "/openapi.json", "/nowhere")
@@ -64,7 +64,9 @@ def test_a_large_body_is_refused_without_being_kept(server):
 
 
 def test_a_head_without_end_is_refused(server):
-    answer = exchange(server, b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: ", b"a" * (MAX_HEAD + 1000))
+    answer = exchange(
+        server, b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: ", b"a" * (MAX_HEAD_BYTES + 1000)
+    )
     assert answer.startswith(b"HTTP/1.1 400") or answer == b""
     assert exchange(server, b"no HTTP at all\r\n\r\n").startswith(b"HTTP/1.1 400")
     assert server.get("/healthz").status == 200

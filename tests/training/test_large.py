@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from arcvec.graph.graph import Graph
-from arcvec.methods import training_plan
-from arcvec.methods.edge_projection import EdgeProjection
-from arcvec.training import state as states
+from arcvec.training import checkpoint as checkpoints
+from arcvec.training import start as starts
 from arcvec.training import validation as validations
+from arcvec.training.edge_projection import EdgeProjection
 from arcvec.training.hooks import Hooks, Interrupted
 from arcvec.training.settings import TrainSettings
 from arcvec.training.validation import choose_validation
@@ -34,24 +34,23 @@ def method(optimiser="adam"):
 
 
 @pytest.mark.parametrize("optimiser", ["adam", "percent-delta"])
-def test_trials_on_disk_change_no_byte(monkeypatch, graph, optimiser):
+def test_snapshots_on_disk_change_no_byte(monkeypatch, graph, optimiser):
     expected = method(optimiser).fit(graph)
     written = []
-    monkeypatch.setattr(states, "_SMALL_TABLE", 10)
+    monkeypatch.setattr(checkpoints, "_SMALL_TABLE", 10)
 
-    def noted(array, kind=states.ArrayOnDisk):
-        written.append(array.size)
-        return kind(array)
+    def noted(path, tensors, write=checkpoints._write):
+        written.append(path.parent.name)
+        write(path, tensors)
 
-    monkeypatch.setattr(states, "ArrayOnDisk", noted)
+    monkeypatch.setattr(checkpoints, "_write", noted)
     fitted = method(optimiser).fit(graph)
-    assert written
+    assert len(written) > 10
     assert fitted.source.tobytes() == expected.source.tobytes()
     assert fitted.target.tobytes() == expected.target.tobytes()
 
 
-def test_a_trial_on_disk_is_in_the_checkpoint(monkeypatch, graph, tmp_path):
-    monkeypatch.setattr(states, "_SMALL_TABLE", 10)
+def test_a_trial_is_in_the_checkpoint(graph, tmp_path):
     expected = method().fit(graph)
     checkpoint, steps = tmp_path / "checkpoint", []
 
@@ -69,15 +68,15 @@ def test_a_trial_on_disk_is_in_the_checkpoint(monkeypatch, graph, tmp_path):
 def test_the_spectral_start_is_made_once_for_all_trials(monkeypatch, graph):
     seeds = []
 
-    def counted(seen, columns, seed, made=training_plan.spectral_rows):
+    def counted(seen, columns, seed, workers, made=starts.spectral_rows):
         seeds.append(seed)
-        return made(seen, columns, seed)
+        return made(seen, columns, seed, workers)
 
-    monkeypatch.setattr(training_plan, "spectral_rows", counted)
+    monkeypatch.setattr(starts, "spectral_rows", counted)
     method().fit(graph)
     assert len(seeds) == len(set(seeds)) == 2  # one a member
     seeds.clear()
-    monkeypatch.setattr(training_plan, "_START_OF_ITS_OWN", 10)
+    monkeypatch.setattr(starts, "_MAX_NODES_FOR_OWN_START", 10)
     fitted = method().fit(graph)
     assert seeds == [3]  # one for all members
     assert np.isfinite(fitted.source).all()
@@ -88,7 +87,6 @@ def test_no_more_edges_are_held_out_than_needed(monkeypatch, directed):
     sources, targets = np.random.default_rng(1).integers(400, size=(2, 4000))
     graph = Graph.from_edges(sources, targets, directed=directed)
     monkeypatch.setattr(validations, "_MOST_HELD_OUT", 50)
-    monkeypatch.setattr(validations, "_DRAWN_AS_A_SPLIT", 1000)
     seen, validation = choose_validation(graph, TrainSettings(), seed=0)
     edges, others = validation.pairs[validation.is_edge], validation.pairs[~validation.is_edge]
     assert len(edges) == 50 == graph.num_edges - seen.num_edges

@@ -6,7 +6,9 @@ from sklearn.metrics import roc_auc_score
 from arcvec.graph.graph import Graph
 from arcvec.model.sides import Sides
 from arcvec.training.settings import TrainSettings
-from arcvec.training.validation import choose_validation, hold_out
+from arcvec.training.validation import choose_validation
+
+TENTH = TrainSettings(validation_fraction=0.1, validation_edges=0)
 
 
 @pytest.fixture(params=[True, False], ids=["directed", "undirected"])
@@ -16,7 +18,7 @@ def graph(request):
 
 
 def test_held_out_edges_leave_the_training_graph(graph):
-    seen, validation = hold_out(graph, 0.1, seed=0)
+    seen, validation = choose_validation(graph, TENTH, 0)
     edges = validation.pairs[validation.is_edge]
     others = validation.pairs[~validation.is_edge]
     assert len(edges) == round(0.1 * graph.num_edges)
@@ -34,7 +36,7 @@ def test_held_out_edges_leave_the_training_graph(graph):
 
 
 def test_auc_is_scikit_learns(graph):
-    _, validation = hold_out(graph, 0.1, seed=0)
+    _, validation = choose_validation(graph, TENTH, 0)
     source, target = np.random.default_rng(1).normal(size=(2, 80, 3)).astype(np.float32)
     table = source @ target.T
     if not graph.directed:
@@ -45,8 +47,9 @@ def test_auc_is_scikit_learns(graph):
 
 
 def test_nothing_is_held_out_of_a_tree_or_when_not_asked(graph, path_graph):
-    assert hold_out(path_graph, 0.1, seed=0) == (path_graph, None)
-    assert hold_out(graph, 0.0, seed=0) == (graph, None)
+    assert choose_validation(path_graph, TENTH, 0) == (path_graph, None)
+    nothing = TrainSettings(validation_fraction=0)
+    assert choose_validation(graph, nothing, 0) == (graph, None)
 
 
 def test_selection_on_train_holds_nothing_out(graph):

@@ -2,103 +2,57 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
+from importlib.resources import files
 
 import cyclopts
 from cyclopts import App, Parameter
 
 from arcvec import __version__
-from arcvec.cli.errors import describe_error, describe_usage_error, fail
-from arcvec.console import show_log_as_notes
+from arcvec.view.console import escape, messages, show_log_as_notes
 
-COMMANDS = {
-    "demo": (
-        "demo",
-        "Learn the import graph of Python's standard library, end to end, in under a minute.",
-    ),
-    "datasets": (
-        "datasets",
-        "List the graphs that papers measure on, or put some of them into a folder.",
-    ),
-    "ingest": (
-        "graphs",
-        "Read an edge list into a graph folder, which later commands open at once.",
-    ),
-    "split": (
-        "graphs",
-        "Cut the edges into train and test, with negatives, by the paper's protocol.",
-    ),
-    "fit": ("fit", "Learn the vectors of a graph and write them to a result folder."),
-    "add": (
-        "add",
-        "Give vectors to new nodes by their edges to known ones, without training again.",
-    ),
-    "evaluate": ("results", "Measure link prediction on the test edges of a split."),
-    "calibrate": (
-        "calibrate",
-        "Fit how scores become probabilities, for `score` and `recommend` with --probability.",
-    ),
-    "score": ("results", "Score the pairs of nodes in a file, in their order."),
-    "recommend": ("recommend", "Name the best new edges of some nodes, or of all."),
-    "index": (
-        "index",
-        "Build the index that `recommend --approximate` uses, and keep it in the result folder.",
-    ),
-    "explain": ("explain", "Say where an edge ranks, and which known edges are most like it."),
-    "export": ("export", "Write the vectors as Parquet, word2vec text, safetensors or .npy files."),
-    "plot": ("plot", "Draw the two spaces of a result, or the course of its training."),
-    "report": (
-        "report",
-        "Write a result as one HTML page: graph, settings, training, test numbers, "
-        "recommendations.",
-    ),
-    "explore": (
-        "explore",
-        "Show both spaces of a result in a page: search, click, see known edges and predictions.",
-    ),
-    "serve": (
-        "serve",
-        "Answer questions about a result over HTTP: /v1/score, /v1/recommend, /v1/nodes.",
-    ),
-    "experiment": (
-        "experiment",
-        "Run a grid of datasets, methods, dims and seeds, and make its tables; "
-        "goes on where it was.",
-    ),
-    "doctor": (
-        "doctor",
-        "Tell versions, threads and folders, and check that this installation computes right.",
-    ),
+_MODULES = {
+    "graphs": ("datasets", "ingest", "split"),
+    "fit": ("fit",),
+    "extend": ("add", "calibrate", "index"),
+    "evaluate": ("evaluate", "plot", "report"),
+    "results": ("score", "recommend", "explain", "export"),
+    "serve": ("serve", "explore"),
+    "lab": ("demo", "experiment", "doctor"),
 }
-"""Command -> its module, and the first line of what it says about itself.
-
-A command is imported when it is called; the list of all commands takes these lines instead.
-"""
+COMMANDS = {name: module for module, names in _MODULES.items() for name in names}
+"""Command -> its module, which is imported when the command is called."""
 
 
 def make_app(*, listing: bool = False) -> App:
-    """Return the command line.
-
-    Args:
-        listing: only to list the commands: nothing of theirs is imported.
-    """
+    """Return the command line; a `listing` only names the commands, and imports none of them."""
     app = App(
         name="arcvec",
         help="Learn a source and a target vector for every node of a graph; "
         "predict its next edges.",
-        # To show Markdown takes imports of its own, which a list of commands can do without.
+        # Markdown needs imports that a list of commands can do without.
         help_format="plaintext" if listing else None,
         version=__version__,
         default_parameter=Parameter(negative_none=()),
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    for name, (module, summary) in COMMANDS.items():
-        shown = summary.replace("`", "") if listing else None
+    for name, module in COMMANDS.items():
+        shown = summary(name).replace("`", "") if listing else None
         app.command(f"arcvec.cli.{module}:{name}", help=shown)
     return app
+
+
+def summary(command: str) -> str:
+    """Return the first line of a command's docstring, without importing its module."""
+    source = files("arcvec.cli").joinpath(f"{COMMANDS[command]}.py").read_text(encoding="utf-8")
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef) and node.name == command:
+            return (ast.get_docstring(node) or "").split("\n")[0]
+    raise LookupError(command)
 
 
 app = make_app()
@@ -106,18 +60,18 @@ app = make_app()
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; errors of the user become one line and a non-zero exit code."""
-    _tell_about_threads(os.environ)
+    _set_thread_defaults()
     show_log_as_notes()
     given = sys.argv[1:] if arguments is None else list(arguments)
     called = make_app(listing=True) if given in ([], ["--help"], ["-h"]) else app
     try:
         called(given, exit_on_error=False, print_error=False)
     except cyclopts.CycloptsError as error:
-        sys.exit(fail(describe_usage_error(error), code=2))
+        sys.exit(fail(_describe_usage_error(error), code=2))
     except KeyboardInterrupt:
         sys.exit(fail("interrupted", code=130))
     except BrokenPipeError:
-        # The reader of a pipe (head, less) has seen enough; nothing is left to flush.
+        # The reader of the pipe (head, less) has closed it; nothing is left to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except Exception as error:
@@ -126,12 +80,44 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(fail(describe_error(error), code=1))
 
 
-def _tell_about_threads(environment: MutableMapping[str, str]) -> None:
-    """Say what torch and numba read when they are first imported."""
-    # Threads that wait for work soon sleep instead of spinning: as fast on a quiet machine, and
-    # much faster on a busy one.
-    environment.setdefault("GOMP_SPINCOUNT", "10000")
-    # Numba asks for threads of its own number, and torch would take that up in place of this one.
-    asked = environment.get("OMP_NUM_THREADS", "")
+def _set_thread_defaults() -> None:
+    """Set the variables that torch and numba read when they are first imported."""
+    # Idle threads soon sleep instead of spinning: as fast on a quiet machine, and much faster on a
+    # busy one.
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    # Numba sets the number of OpenMP threads, and torch would use numba's instead of this one.
+    asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdecimal() and int(asked) and "numba" not in sys.modules:
-        environment.setdefault("NUMBA_NUM_THREADS", asked)
+        os.environ.setdefault("NUMBA_NUM_THREADS", asked)
+
+
+def fail(message: str, *, code: int) -> int:
+    """Print what went wrong and return the exit code."""
+    messages.print(f"[bold red]arcvec:[/] {escape(message)}", soft_wrap=True)
+    return code
+
+
+def describe_error(error: Exception) -> str:
+    """Return one line about an error of the user, or a bug."""
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}"
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    text = " ".join(text.split())
+    if isinstance(error, (ValueError, LookupError, OSError, FloatingPointError, ImportError)):
+        return text
+    kind = type(error).__name__
+    return f"unexpected {kind}: {text}; set ARCVEC_TRACEBACK=1 to see where"
+
+
+def _describe_usage_error(error: cyclopts.CycloptsError) -> str:
+    """Return one line about flags that could not be parsed."""
+    # Imported here, because `arcvec --help` needs none of them.
+    import pydantic
+
+    from arcvec.settings import describe_validation_error
+    from arcvec.training.edge_projection import EdgeProjection
+
+    cause = error.__cause__ or error.__context__
+    if isinstance(cause, pydantic.ValidationError):
+        return describe_validation_error(cause, EdgeProjection)
+    return " ".join(str(error).split())

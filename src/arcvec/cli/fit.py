@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
+import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter, Token
 
-from arcvec.cli.errors import fail
-from arcvec.cli.fit_workers import ShardedFit, describe_result, fit_as_worker, stopped
-from arcvec.cli.flags import EdgeFileFlags, EdgeFiles, Out, read_graph
-from arcvec.cli.workers import NumWorkers, is_shared, is_worker, start_workers
-from arcvec.console import note, plain_print, stop_on_interrupt, training_progress
-from arcvec.locks import sole_writer
-from arcvec.methods.edge_projection import EdgeProjection
-from arcvec.methods.presets import load_method
-from arcvec.storage import require_writable
+from arcvec.cli import common
+from arcvec.cli.app import fail
+from arcvec.cli.common import EdgeFileFlags, EdgeFiles, note_restart, read_graph
+from arcvec.embeddings import EdgeEmbeddings
+from arcvec.graph.graph import Graph
+from arcvec.parallel.alone import Alone
+from arcvec.parallel.launch import is_worker, restart_count
+from arcvec.parallel.shared import graphs_folder, mapped_both_ways, shared_graph
+from arcvec.storage.atomic import remove_folder, require_writable, sole_writer
+from arcvec.training.edge_projection import EdgeProjection, FittedRows
+from arcvec.training.hooks import Hooks, Interrupted
+from arcvec.training.presets import load_method
+from arcvec.view.console import note, plain_print, stop_on_interrupt, training_progress
 
 Preset = Literal["default", "paper", "released-code"]
 
@@ -37,17 +45,18 @@ def fit(
     graph: Path,
     /,
     *,
-    out: Out,
+    out: common.Out,
     method: Annotated[EdgeProjection, Parameter(name="*", group="Method")] = EdgeProjection(),  # noqa: B008
     preset: Preset = "default",
     config: Path | None = None,
     earlier: Annotated[Path | None, Parameter(name="--from")] = None,
     budget: Annotated[float | None, Parameter(converter=_as_seconds)] = None,
-    workers: NumWorkers = None,
+    workers: common.NumWorkers = None,
+    backend: str | None = None,
     resume: bool = False,
     float16: bool = False,
-    overwrite: bool = False,
-    quiet: bool = False,
+    overwrite: common.Overwrite = False,
+    quiet: common.Quiet = False,
     files: EdgeFiles = EdgeFileFlags(),  # noqa: B008
 ) -> None:
     """Learn the vectors of a graph and write them to a result folder.
@@ -63,66 +72,65 @@ def fit(
             it is too short for all of a fit, one training ends with it. Keeps no checkpoint.
         workers: processes of this machine that share the work, each with the vectors of its part of
             the nodes; on several machines, start the command with torchrun instead.
+        backend: of torch.distributed, for many workers; by default gloo, and nccl on GPUs.
         resume: continue a fit that was interrupted; same settings, same output.
         float16: store half-precision numbers, half as large.
-        overwrite: replace the result if it exists.
-        quiet: show no progress bar.
     """
-    from arcvec.embeddings import EdgeEmbeddings
-    from arcvec.methods.budget import fit_within
-    from arcvec.training.hooks import Hooks, Interrupted
-
     started = time.perf_counter() - time.process_time()  # little else than this process ran so far
     require_writable(out, overwrite=overwrite, inputs=[graph])
-    if budget is not None and (resume or earlier is not None):
-        flag = "--resume" if resume else "--from"
-        raise ValueError(f"--budget belongs to fits from the start; leave it or {flag} out")
-    many = is_shared(workers)
-    if many and (budget is not None or earlier is not None):
-        flag = "--from" if budget is None else "--budget"
-        raise ValueError(f"{flag} belongs to fits of one process; leave it or --workers out")
+    _check_flags(budget, earlier, resume=resume, many=common.is_shared(workers))
     # Not memory-mapped: the result to go on from may be the one to replace.
     start = None if earlier is None else EdgeEmbeddings.load(earlier, mmap=False)
     chosen = load_method(preset, config, method)
     checkpoint = out.resolve().with_name(out.resolve().name + ".checkpoint")
-    _check_checkpoint(checkpoint, resume=resume, many=many)
-    if many:
-        asked = ShardedFit(
-            *(graph, files, chosen, out, checkpoint, resume, float16, overwrite, quiet)
-        )
-        if not is_worker():
-            raise SystemExit(start_workers(workers or 1))
-        fit_as_worker(asked)
-        return
-    learned_from = read_graph(graph, files)
-    out.resolve().parent.mkdir(parents=True, exist_ok=True)
-    with sole_writer(out):
-        with training_progress(quiet=quiet) as report, stop_on_interrupt() as should_stop:
-            hooks = Hooks(report, should_stop, checkpoint, resume)
-            try:
-                if budget is None:
-                    embeddings = chosen.fit(learned_from, hooks, start=start)
-                else:
-                    left = started + budget - time.perf_counter()
-                    embeddings = fit_within(
-                        left, chosen, learned_from, replace(hooks, checkpoint=None)
-                    )
-            except Interrupted as stop:
-                if budget is not None:
-                    message = f"stopped after step {stop.step}; with --budget nothing is kept of it"
-                    raise SystemExit(fail(message, code=130)) from None
-                raise SystemExit(stopped(stop.step, resume=resume)) from None
-        embeddings.save(out, float16=float16, overwrite=overwrite)
-        checkpoint.unlink(missing_ok=True)
-    plain_print(f"{out}: {describe_result(embeddings)}")
+    _check_checkpoint(checkpoint, resume=resume)
+    with common.joined_workers(workers, backend) as all_workers, ExitStack() as stack:
+        alone = read_graph(graph, files) if all_workers.count == 1 else None
+        if all_workers.is_first:
+            out.resolve().parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(sole_writer(out))
+        resume = resume or _was_restarted(checkpoint, all_workers)
+        learned_from = alone or _shared_graph(graph, files, checkpoint, all_workers)
+        report = stack.enter_context(training_progress(quiet=quiet))
+        should_stop = stack.enter_context(stop_on_interrupt())
+        hooks = Hooks(report if all_workers.is_first else None, should_stop, checkpoint, resume)
+        try:
+            if budget is None:
+                result: FittedRows | EdgeEmbeddings = chosen.fit_rows(
+                    learned_from, hooks, start=start, workers=all_workers
+                )
+            else:
+                from arcvec.training.budget import fit_within  # imports scipy
+
+                left = started + budget - time.perf_counter()
+                result = fit_within(left, chosen, learned_from, replace(hooks, checkpoint=None))
+        except Interrupted as stop:
+            raise SystemExit(_stopped(stop.step, budget)) from None
+        result.save(out, float16=float16, overwrite=overwrite)
+        if all_workers.is_first:
+            remove_folder(checkpoint)
+            shutil.rmtree(graphs_folder(checkpoint), ignore_errors=True)
+            auc, steps = result.settings.get("validation_auc"), result.settings["steps_done"]
+            measured = "" if auc is None else f", validation AUC {auc:.4f}"
+            counts = f"{len(learned_from.nodes):,} nodes, dim {chosen.dim}, {steps:,} steps"
+            plain_print(f"{out}: {counts}{measured}")
 
 
-def _check_checkpoint(checkpoint: Path, *, resume: bool, many: bool) -> None:
-    """Say now what is wrong with a checkpoint, and that one will be replaced."""
-    if checkpoint.is_file() if many else checkpoint.is_dir():
-        whose = "one process" if many else "several workers"
+def _check_flags(budget: float | None, earlier: Path | None, *, resume: bool, many: bool) -> None:
+    """Raise a ValueError for flags that do not go together."""
+    if budget is not None and (resume or earlier is not None):
+        flag = "--resume" if resume else "--from"
+        raise ValueError(f"--budget belongs to fits from the start; leave it or {flag} out")
+    if many and (budget is not None or earlier is not None):
+        flag = "--from" if budget is None else "--budget"
+        raise ValueError(f"{flag} belongs to fits of one process; leave it or --workers out")
+
+
+def _check_checkpoint(checkpoint: Path, *, resume: bool) -> None:
+    """Report now what is wrong with a checkpoint, and that one will be replaced."""
+    if checkpoint.is_file():
         raise FileExistsError(
-            f"{checkpoint} is of a fit of {whose}: continue it as it was begun, or delete it"
+            f"{checkpoint} was written by another version of arcvec: finish it there, or delete it"
         )
     there = checkpoint.exists()
     require_writable(checkpoint, overwrite=there)
@@ -130,3 +138,31 @@ def _check_checkpoint(checkpoint: Path, *, resume: bool, many: bool) -> None:
         raise FileNotFoundError(f"{checkpoint}: no checkpoint to resume; fit without --resume")
     if there and not resume and not is_worker():
         note(f"{checkpoint} of an earlier fit is replaced; --resume would have continued it")
+
+
+def _was_restarted(checkpoint: Path, workers: Alone) -> bool:
+    """Return whether torchrun restarted the workers and a checkpoint is there to continue."""
+    if not restart_count():
+        return False
+    from arcvec.training.checkpoint import has_snapshots
+
+    found = bool(workers.agree(lambda: has_snapshots(checkpoint)))
+    note_restart("from the last checkpoint" if found else "from the start")
+    return found
+
+
+def _shared_graph(path: Path, files: EdgeFileFlags, checkpoint: Path, workers: Alone) -> Graph:
+    """Return the graph, which many workers map from disk, in both directions."""
+    folder = graphs_folder(checkpoint) / "graph"
+    if (path / "meta.json").is_file():
+        return mapped_both_ways(workers, read_graph(path, files), folder)
+    return shared_graph(workers, folder, lambda: read_graph(path, files))
+
+
+def _stopped(step: int, budget: float | None) -> int:
+    """Report how a fit that was stopped goes on, and return the exit code."""
+    if budget is not None:
+        return fail(f"stopped after step {step}; with --budget nothing is kept of it", code=130)
+    command = shlex.join(["arcvec", *sys.argv[1:]])
+    again = command if "--resume" in sys.argv else f"{command} --resume"
+    return fail(f"stopped after step {step}; continue with:\n  {again}", code=130)

@@ -1,12 +1,69 @@
-"""Graph in: `ingest` and `split`."""
+"""Graph in: `datasets`, `ingest` and `split`."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
-from arcvec.cli.flags import EdgeFileFlags, EdgeFiles, Out, read_graph
-from arcvec.console import escape, messages, note, plain_print
-from arcvec.storage import require_writable
+from rich.box import SIMPLE_HEAD
+from rich.filesize import decimal
+from rich.table import Table
+
+from arcvec.cli.common import EdgeFileFlags, EdgeFiles, Json, Out, Overwrite, Quiet, read_graph
+from arcvec.graph.split import write_split
+from arcvec.ingest.datasets import CATALOGUE, fetch_dataset, find_dataset, usual_folders
+from arcvec.ingest.ingest import ingest_edges
+from arcvec.storage.atomic import require_writable
+from arcvec.view.console import download_progress, escape, messages, note, output, plain_print
+
+
+def datasets(
+    *names: str,
+    out: Out = Path("data"),
+    mirror: str | None = None,
+    overwrite: bool = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """List the graphs that papers measure on, or put some of them into a folder.
+
+    A file must match its SHA-256, so any mirror will do. An interrupted download continues.
+
+    Args:
+        names: datasets to fetch; without any, all are listed.
+        out: folder to put NAME.txt.gz into.
+        mirror: folder with these files, or the https address of one; by default $ARCVEC_DATA/raw
+            and ../shared/data/raw.
+        overwrite: replace files of these names that are others.
+    """
+    chosen = [find_dataset(name) for name in names] or list(CATALOGUE.values())
+    with download_progress(quiet=quiet) as report:
+        for one in chosen if names else ():
+            progress = partial(report, one.file, one.size)
+            fetch_dataset(one, out, mirror, overwrite=overwrite, progress=progress)
+    folders = [out] if names else [out, *usual_folders()]
+    rows = []
+    for one in chosen:
+        paths = (folder / one.file for folder in folders)
+        found = next((str(path) for path in paths if one.is_at(path)), None)
+        rows.append({**asdict(one), "path": found})
+    if as_json:
+        plain_print(json.dumps(rows, indent=2))
+        return
+    table = Table("name", "kind", box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
+    for name in ("nodes", "edges", "size"):
+        table.add_column(name, justify="right")
+    table.add_column("at hand")
+    for one, row in zip(chosen, rows, strict=True):
+        kind = "directed" if one.directed else "undirected"
+        counts = f"{one.num_nodes:,}", f"{one.num_edges:,}"
+        if names:
+            plain_print(f"{row['path']}: {counts[0]} nodes, {counts[1]} edges, {kind}")
+        table.add_row(one.name, kind, *counts, decimal(one.size), "yes" if row["path"] else "no")
+    if not names:
+        output.print(table)
 
 
 def ingest(
@@ -15,17 +72,14 @@ def ingest(
     *,
     out: Out,
     files: EdgeFiles = EdgeFileFlags(),  # noqa: B008  frozen
-    overwrite: bool = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Read an edge list into a graph folder, which later commands open at once.
 
     Args:
         edges: text, csv, tsv or Parquet file, plain or gzipped, or a folder of such files.
         out: graph folder to write.
-        overwrite: replace the folder if it exists.
     """
-    from arcvec.graph.ingest import ingest_edges
-
     with messages.status(escape(f"reading {edges}")) as status:
         report = ingest_edges(edges, out, files, overwrite=overwrite, progress=status.update)
     for text in report.notes:
@@ -44,7 +98,7 @@ def split(
     validation_fraction: float = 0.0,
     seed: int = 0,
     files: EdgeFiles = EdgeFileFlags(),  # noqa: B008
-    overwrite: bool = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Cut the edges into train and test, with negatives, by the paper's protocol.
 
@@ -54,10 +108,7 @@ def split(
         test_fraction: part of the edges held out; train stays connected.
         validation_fraction: part of the edges held out besides, for choosing settings.
         seed: decides every random choice.
-        overwrite: replace the folder if it exists.
     """
-    from arcvec.graph.split import write_split
-
     require_writable(out, overwrite=overwrite, inputs=[graph])
     rows = write_split(
         read_graph(graph, files),

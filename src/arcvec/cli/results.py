@@ -1,177 +1,296 @@
-"""What a result is for: `evaluate` and `score`."""
+"""What a result is for: `score`, `recommend`, `explain`, and `export` to other tools."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import numpy as np
 from cyclopts import Parameter
+from numpy.typing import NDArray
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
-from arcvec.cli.flags import (
-    EdgeFileFlags,
-    EdgeFiles,
-    OptionalOut,
-    Probability,
-    plain_number,
-    probability_function,
-)
-from arcvec.cli.workers import (
-    NumWorkers,
-    is_shared,
-    is_worker,
-    note_restart,
-    one_of_many,
-    start_workers,
-)
-from arcvec.console import escape, link_prediction_table, note, output, plain_print
-from arcvec.methods.baselines import Baseline
-from arcvec.storage import require_writable, write_table
+from arcvec.cli import common
+from arcvec.cli.common import EdgeFileFlags, EdgeFiles, Overwrite, Result, read_graph
+from arcvec.embeddings import EdgeEmbeddings, Scores
+from arcvec.export.vectors import ExportSettings, choose_format, export_vectors
+from arcvec.graph.graph import Graph
+from arcvec.graph.names import NodeIds, NodeNames
+from arcvec.ingest.ingest import read_pairs
+from arcvec.parallel.alone import Alone
+from arcvec.parallel.shared import shared_folder, shared_graph
+from arcvec.recommendation.approximate import open_index
+from arcvec.recommendation.calibration import Odds, load_calibration
+from arcvec.recommendation.exact import Candidates, Direction, known_ids, read_names, top_k_blocks
+from arcvec.recommendation.explain import explain as explain_edge
+from arcvec.storage.atomic import TABLE_MARKER, require_writable
+from arcvec.storage.tables import require_table_name, write_table
+from arcvec.view.console import escape, messages, node_progress, note, output, plain_print
 
-if TYPE_CHECKING:
-    from arcvec.embeddings import EdgeScorer
-    from arcvec.evaluation.link_prediction import LinkPredictionReport
-    from arcvec.evaluation.together import Together
-    from arcvec.graph.graph import Graph
-    from arcvec.graph.split import Split
-    from arcvec.scaleout.workers import Workers
-
-
-def evaluate(
-    result: Path | None = None,
-    /,
-    *,
-    split: Path,
-    method: Annotated[tuple[Baseline, ...], Parameter(negative_iterable=())] = (),
-    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
-    ranking: bool = True,
-    max_ranked_edges: int = 100_000,
-    seed: int = 0,
-    workers: NumWorkers = None,
-) -> None:
-    """Measure link prediction on the test edges of a split.
-
-    Args:
-        result: result folder fitted on the split; leave it out to measure baselines alone.
-        split: split folder, ours or in the layout the paper's authors published.
-        method: baselines to fit on the train part and measure beside the result.
-        as_json: print JSON: one object, or one per method if there are several.
-        ranking: rank each test edge's target among all nodes (MRR, hits@k).
-        max_ranked_edges: rank a random sample of this many test edges where there are more.
-        seed: decides that sample.
-        workers: processes of this machine that share the edges, each with those of its part of the
-            nodes; on several machines, start the command with torchrun instead.
-    """
-    from arcvec.evaluation.link_prediction import link_prediction
-    from arcvec.graph.split import read_split
-
-    if result is None and not method:
-        raise ValueError("nothing to evaluate: give a result folder, or baselines with --method")
-    shared = is_shared(workers)
-    if shared and method:
-        raise ValueError("--method belongs to one process; leave it or --workers out")
-    if shared and not is_worker():
-        raise SystemExit(start_workers(workers or 1))
-    with one_of_many() if shared else nullcontext() as worker:
-        parts = read_split(split)
-        together = None if worker is None else _together(worker, parts)
-        reports = {
-            name: link_prediction(
-                scorer,
-                parts,
-                ranking=ranking,
-                max_ranked_edges=max_ranked_edges,
-                seed=seed,
-                together=together,
-            )
-            for name, scorer in _scorers(result, method, parts.train)
-        }
-        if worker is None or worker.is_first:
-            _print(reports, result, split, parts, as_json=as_json)
-
-
-def _together(worker: Workers, split: Split) -> Together:
-    from arcvec.scaleout.measuring import MeasuringWorkers
-
-    note_restart("from the start")
-    return MeasuringWorkers(worker, split.train.num_nodes)
-
-
-def _print(
-    reports: dict[str, LinkPredictionReport],
-    result: Path | None,
-    folder: Path,
-    split: Split,
-    *,
-    as_json: bool,
-) -> None:
-    from arcvec.embeddings import EdgeEmbeddings
-
-    if not as_json:
-        output.print(link_prediction_table(reports, f"Link prediction on {escape(str(folder))}"))
-        return
-    values = {name: report.as_dict() for name, report in reports.items()}
-    if result is not None:
-        fitted_on_train = EdgeEmbeddings.load(result).learned_from(split.train)
-        next(iter(values.values()))["fitted_on_train"] = fitted_on_train
-    only = next(iter(values.values())) if len(values) == 1 else values
-    plain_print(json.dumps(only, indent=2))
+ExportFlags = Annotated[ExportSettings, Parameter(name="*", group="Format")]
+Probability = Annotated[
+    Odds | None,
+    Parameter(
+        help="add how likely each edge is, as `calibrate` found: against one random non-edge "
+        "(even), or among all pairs of nodes with this score (density)."
+    ),
+]
 
 
 def score(
-    result: Path,
+    result: Result,
     pairs: Path,
     /,
     *,
-    probability: Probability | None = None,
-    out: OptionalOut = None,
-    overwrite: bool = False,
+    probability: Probability = None,
+    out: common.OptionalOut = None,
+    overwrite: Overwrite = False,
     files: EdgeFiles = EdgeFileFlags(),  # noqa: B008
 ) -> None:
     """Score the pairs of nodes in a file, in their order.
 
     Args:
-        result: result folder.
         pairs: file with a source and a target in each line, in any format `ingest` reads.
-        probability: add how likely each edge is, as `calibrate` found: against one random non-edge
-            (even), or among all pairs of nodes with this score (density).
         out: .csv, .tsv or .parquet file to write; standard output by default.
-        overwrite: replace the file if it exists.
     """
-    from arcvec.embeddings import EdgeEmbeddings
-    from arcvec.graph.ingest import read_pairs
-
     if out:
         require_writable(out, overwrite=overwrite)
     embeddings = EdgeEmbeddings.load(result)
-    probable = probability_function(result, embeddings, probability)
+    numbers_of = _numbers_function(result, embeddings, probability)
     sources, targets = read_pairs(pairs, files)
     scores = embeddings.score(embeddings.nodes.ids(sources), embeddings.nodes.ids(targets))
     columns = {"source": "VARCHAR", "target": "VARCHAR", "score": "FLOAT"}
-    numbers = [scores]
-    if probable:
-        columns["probability"] = "FLOAT"
-        numbers.append(probable(scores))
-    rows = zip(sources, targets, *(map(plain_number, column) for column in numbers), strict=True)
+    columns |= {"probability": "FLOAT"} if probability else {}
+    numbers = (map(_plain_number, column) for column in numbers_of(scores))
+    rows = zip(sources, targets, *numbers, strict=True)
     write_table(out, columns, rows, overwrite=overwrite)
 
 
-def _scorers(
-    result: Path | None, methods: Sequence[str], train: Graph
-) -> Iterator[tuple[str, EdgeScorer]]:
-    from arcvec.embeddings import EdgeEmbeddings
-    from arcvec.methods.baselines import BASELINES
+def recommend(
+    result: Result,
+    /,
+    *,
+    node: common.Nodes = (),
+    everyone: Annotated[bool, Parameter(name="--all", negative=())] = False,
+    k: common.K = 10,
+    exclude: Path | None = None,
+    only: Path | None = None,
+    without: Path | None = None,
+    direction: Direction = "targets",
+    approximate: bool = False,
+    probability: Probability = None,
+    out: common.OptionalOut = None,
+    workers: common.NumWorkers = None,
+    overwrite: Overwrite = False,
+    quiet: common.Quiet = False,
+    files: EdgeFiles = EdgeFileFlags(),  # noqa: B008
+) -> None:
+    """Name the best new edges of some nodes, or of all.
 
-    if result is not None:
+    Args:
+        node: node to recommend for; may be given several times.
+        everyone: recommend for every node.
+        k: edges per node.
+        exclude: graph folder, split folder or edge file whose edges are known already.
+        only: file of the nodes that may be recommended, one name a line, as in nodes.txt.
+        without: file of nodes that may not be recommended, of the same form.
+        direction: whom the node would link to (targets), or who would link to it (sources).
+        approximate: look only where high scores are likely, by an index that is built when it is
+            missing or out of date; many times faster on large graphs, and misses a few.
+        out: .csv, .tsv or .parquet file to write; standard output by default. Of many workers it
+            is a folder, in which each of them writes a part.
+        workers: processes of this machine that share the nodes of --all; on several machines,
+            start the command with torchrun instead.
+    """
+    if everyone == bool(node):
+        raise ValueError("expected nodes to recommend for: either --node NAME, or --all")
+    if out:
+        require_table_name(out)
+        require_writable(out, overwrite=overwrite)
+    shared = common.is_shared(workers)
+    if shared and node:
+        raise ValueError("--node belongs to one process; leave --workers out, or ask for --all")
+    if shared and out is None:
+        raise ValueError("expected a folder to write to, as each worker writes a part: -o NAME")
+    with common.joined_workers(workers) as team:
         embeddings = EdgeEmbeddings.load(result)
-        if not embeddings.learned_from(train):
-            note(
-                "the result was fitted on another graph than the train part of this split, or went "
-                "on from one that was: it may have seen test edges, and then these numbers mean "
-                "nothing"
+        nodes = embeddings.nodes
+        ids = nodes.ids(node) if node else np.arange(len(nodes))
+        mine = team.share(len(ids))
+        ids = ids[mine.start : mine.stop]
+        numbers_of = _numbers_function(result, embeddings, probability)
+        columns = {"node": "VARCHAR", "rank": "INTEGER", direction[:-1]: "VARCHAR"}
+        columns |= {"score": "FLOAT"} | ({"probability": "FLOAT"} if probability else {})
+        with _part(team, out if shared else None, overwrite=overwrite) as (part, scratch):
+            known = _known_edges(team, exclude, files, nodes, direction, scratch)
+            candidates = Candidates.of(
+                nodes,
+                direction,
+                exclude=known,
+                only=known_ids(nodes, read_names(only), f"--only {only}", required=True),
+                without=known_ids(nodes, read_names(without), f"--without {without}"),
             )
-        yield f"arcvec, dim {embeddings.dim}", embeddings
-    for name in methods:
-        yield name, BASELINES[name]().fit(train)
+            index = None
+            if approximate:  # last, since building it may take long
+                with messages.status("opening the index"):
+                    index = team.after_first(lambda: open_index(result, embeddings, direction))
+            blocks = top_k_blocks(embeddings, ids, min(k, len(nodes)), candidates, index)
+            # A table on the terminal shows its own progress.
+            hidden = quiet or not everyone or out is None or not team.is_first
+            with node_progress(len(ids), quiet=hidden) as report:
+                rows = _rows(nodes, team.in_step(blocks), report, numbers_of)
+                write_table(part or out, columns, rows, overwrite=overwrite)
+
+
+@contextmanager
+def _part(
+    workers: Alone, out: Path | None, *, overwrite: bool
+) -> Iterator[tuple[Path | None, Path | None]]:
+    """Yield the table that this worker writes into the folder `out`, and a scratch folder."""
+    if out is None:
+        yield None, None
+        return
+    common.note_restart("from the start")
+    with shared_folder(workers, out, overwrite=overwrite, checksums=False) as folder:
+        scratch = folder / "known"
+        yield folder / f"part-{workers.rank:05}{out.suffix}", scratch
+        if workers.is_first:
+            shutil.rmtree(scratch, ignore_errors=True)
+            (folder / TABLE_MARKER).touch()
+
+
+def _known_edges(
+    workers: Alone,
+    path: Path | None,
+    files: EdgeFileFlags,
+    nodes: NodeNames,
+    direction: Direction,
+    scratch: Path | None,
+) -> Graph | None:
+    """Return the known edges over these nodes; many workers map them from disk."""
+    if path is None:
+        return None
+    both_ways = direction == "sources"
+    if (path / "meta.json").is_file() and not both_ways:
+        return read_graph(path, files).over(nodes)  # a graph folder, which is mapped as it is
+    return shared_graph(
+        workers,
+        scratch and scratch / "graph",
+        lambda: read_graph(path, files).over(nodes),
+        both_ways=both_ways,
+    )
+
+
+def _rows(
+    names: NodeNames,
+    blocks: Iterator[tuple[NodeIds, NDArray[np.int32], Scores]],
+    report: Callable[[int], None],
+    numbers_of: Callable[[Scores], list[Scores]],
+) -> Iterator[tuple[object, ...]]:
+    for ids, best, scores in blocks:
+        numbers, others = numbers_of(scores), names.at(best)
+        for i, node in enumerate(names.at(ids)):
+            for j, other in enumerate(others[i]):
+                if best[i, j] >= 0:
+                    values = (_plain_number(column[i, j]) for column in numbers)
+                    yield node, j + 1, other, *values
+        report(len(ids))
+
+
+def _numbers_function(
+    result: Path, embeddings: EdgeEmbeddings, odds: Odds | None
+) -> Callable[[Scores], list[Scores]]:
+    """Return the function from scores to columns of a table: scores, and probabilities if asked."""
+    if odds is None:
+        return lambda scores: [scores]
+    calibration = load_calibration(result, embeddings)
+    return lambda scores: [scores, calibration.probabilities(scores, odds)]
+
+
+def _plain_number(value: float) -> float:
+    """Return a score rounded to the six significant figures that float32 has."""
+    return float(f"{value:.6g}")
+
+
+def explain(
+    result: Result,
+    from_node: str,
+    to_node: str,
+    /,
+    *,
+    graph: Path | None = None,
+    k: common.K = 5,
+    as_json: common.Json = False,
+    files: EdgeFiles = EdgeFileFlags(),  # noqa: B008
+) -> None:
+    """Say where an edge ranks, and which known edges are most like it.
+
+    Args:
+        from_node: source of the edge.
+        to_node: target of the edge.
+        graph: graph folder, split folder (then its train part) or edge file with the known edges;
+            known targets of the source then leave the ranking, but for the one asked about.
+        k: known edges of each kind.
+    """
+    embeddings = EdgeEmbeddings.load(result)
+    embeddings.nodes.ids([from_node, to_node])  # report a typo before a graph is read
+    known = None if graph is None else read_graph(graph, files)
+    found = explain_edge(embeddings, from_node, to_node, graph=known, k=k)
+    if as_json:
+        plain_print(json.dumps(found.as_dict(), indent=2, ensure_ascii=False))
+        return
+    source, target = escape(found.source), escape(found.target)
+    left_out = "" if found.known is None else f" and {found.num_left_out:,} other known targets"
+    output.print(
+        f"[bold]{source} -> {target}[/]{' (a known edge)' if found.known else ''}\n"
+        f"score  {found.score:.4f}\n"
+        f"rank   {found.rank:,} of {found.num_candidates:,} candidates, "
+        f"above {found.percentile:.1f} % of the others\n"
+        f"       left out: {source} itself{left_out}",
+        soft_wrap=True,
+    )
+    if known is None:
+        note("the known edges most like this one are shown with --graph")
+        return
+    for title, side, edges in (
+        (f"sources linked to {target}, by nearness to {source}", "source", found.similar_sources),
+        (f"targets linked from {source}, by nearness to {target}", "target", found.similar_targets),
+    ):
+        output.print(f"\n[bold]Known {title}[/]" + ("" if edges else ": none"), soft_wrap=True)
+        table = Table(side, box=SIMPLE_HEAD, pad_edge=False)
+        for name in ("similarity", "score"):
+            table.add_column(name, justify="right")
+        for edge in edges:
+            name = escape(getattr(edge, side))
+            table.add_row(name, f"{edge.similarity:.3f}", f"{edge.score:.4f}")
+        if edges:
+            output.print(table)
+
+
+def export(
+    result: Result,
+    /,
+    *,
+    out: common.Out,
+    settings: ExportFlags = ExportSettings(),  # noqa: B008  frozen
+    overwrite: Overwrite = False,
+) -> None:
+    """Write the vectors as Parquet, word2vec text, safetensors or .npy files.
+
+    The score of an edge is the inner product of its source's source vector and its target's target
+    vector. In DuckDB: array_inner_product(source::FLOAT[16], target::FLOAT[16]); in pgvector: <#>;
+    in gensim, which knows only the cosine: --equal-norms.
+
+    Args:
+        out: file to write, or folder for npy.
+    """
+    chosen = choose_format(out, settings)
+    require_writable(out, overwrite=overwrite, inputs=[result])
+    embeddings = EdgeEmbeddings.load(result)
+    export_vectors(embeddings, out, settings, overwrite=overwrite)
+    plain_print(f"{out}: {len(embeddings.nodes):,} nodes, {settings.precision}, {chosen}")

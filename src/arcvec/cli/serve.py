@@ -1,26 +1,30 @@
-"""Result to HTTP: `serve`."""
+"""Result to HTTP: `serve`, and to a page in the browser: `explore`."""
 
 from __future__ import annotations
 
 import os
 import sys
+import webbrowser
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from arcvec.cli.flags import EdgeFileFlags, EdgeFiles
-from arcvec.console import note, plain_print
-from arcvec.serve.settings import ServeSettings
+from arcvec.cli.common import EdgeFileFlags, EdgeFiles, Result
+from arcvec.ingest.ingest import open_graph
+from arcvec.serve.result import load_served
+from arcvec.serve.schemas import ServeSettings
+from arcvec.view.console import note, plain_print
 
 ServeFlags = Annotated[ServeSettings, Parameter(name="*", group="Load")]
 
-TOKEN_VARIABLE = "ARCVEC_TOKEN"
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def serve(
-    result: Path,
+    result: Result,
     /,
     *,
     graph: Path | None = None,
@@ -32,11 +36,11 @@ def serve(
 ) -> None:
     """Answer questions about a result over HTTP: /v1/score, /v1/recommend, /v1/nodes.
 
-    /openapi.json describes them, /healthz tells that the server answers, /metrics counts. SIGHUP
-    switches to the result newly written to the same folder; Ctrl-C or SIGTERM end it.
+    /openapi.json describes them, /healthz reports that the server answers, /metrics is for
+    Prometheus. SIGHUP switches to the result newly written to the same folder; Ctrl-C or SIGTERM
+    end it.
 
     Args:
-        result: result folder.
         graph: graph folder, split folder (then its train part) or edge file with the known edges,
             which are not recommended again.
         host: address to listen on; by default only this machine is answered.
@@ -44,57 +48,90 @@ def serve(
         token_file: file with the token that requests must bring as "Authorization: Bearer TOKEN";
             by default what the variable ARCVEC_TOKEN holds, if anything.
     """
-    require_extra()
-    from arcvec.graph.files import open_graph
-    from arcvec.serve.api import behind_gate, make_app
-    from arcvec.serve.result import load_served
-    from arcvec.serve.server import listen, serve_app
-    from arcvec.serve.service import Service
+    _require_extra()
+    from arcvec.serve.app import serve_result
 
-    token = read_token(token_file)
-    open_known = None if graph is None else lambda: open_graph(graph, files)
-    service = Service(lambda: load_served(result, open_known), settings)
-    with listen(host, port) as listener:
-        if token is None and host not in LOOPBACK:
-            note(f"whoever reaches {host} is answered; --token-file asks for a token")
-        serve_app(
-            lambda: behind_gate(make_app(service), service, token),
-            service,
-            result,
-            listener,
-            ready=lambda url: announce(f"{result}: served on {url}"),
-        )
+    token = _read_token(token_file)
+    open_known = None if graph is None else partial(open_graph, graph, files)
+    if token is None and host not in _LOOPBACK:
+        note(f"whoever reaches {host} is answered; --token-file asks for a token")
+    serve_result(
+        partial(load_served, result, open_known),
+        settings,
+        (host, port),
+        token=token,
+        ready=lambda url: _announce(f"{result}: served on {url}"),
+    )
 
 
-def announce(line: str) -> None:
-    """Print a line that others may wait for."""
+def explore(
+    result: Result,
+    /,
+    *,
+    graph: Path | None = None,
+    nodes: Path | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8050,
+    open_browser: Annotated[bool, Parameter(name="--open", negative=())] = False,
+    files: EdgeFiles = EdgeFileFlags(),  # noqa: B008  frozen
+) -> None:
+    """Show both spaces of a result in a page: search, click, see known edges and predictions.
+
+    Everything comes from this machine and stays on it. Two numbers a side are drawn as they are, of
+    more the best projection. Ctrl-C ends it.
+
+    Args:
+        graph: graph folder, split folder (then its train part) or edge file with the known edges.
+        nodes: .csv, .tsv or .parquet table to colour nodes by: names in the first column.
+        host: address to listen on; by default only this machine is answered.
+        port: port to listen on; 0 takes any that is free.
+        open_browser: open the page in the browser.
+    """
+    _require_extra()
+    from arcvec.serve.explore import explore_result
+
+    def announce(url: str) -> None:
+        _announce(f"{url} shows the result; Ctrl-C ends it")
+        if open_browser:
+            webbrowser.open(url)
+
+    open_known = None if graph is None else partial(open_graph, graph, files)
+    if host not in _LOOPBACK:
+        note(f"whoever reaches {host} sees this result")
+    explore_result(
+        partial(load_served, result, open_known),
+        result.resolve().name,
+        nodes,
+        (host, port),
+        hosts=(*_LOOPBACK, "[::1]") if host in _LOOPBACK else (),
+        ready=announce,
+    )
+
+
+def _announce(line: str) -> None:
+    """Print a line and flush it: scripts may wait for it."""
     plain_print(line)
     sys.stdout.flush()
 
 
-def require_extra() -> None:
-    """Raise an `ImportError` that says what to install, if the extra `serve` is not."""
-    try:
-        import fastapi  # noqa: F401
-        import httptools  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"the server needs {error.name}; install it with: pip install 'arcvec[serve]'"
-        ) from None
+def _require_extra() -> None:
+    """Raise an `ImportError` with the install command if the extra `serve` is missing."""
+    for name in ("fastapi", "httptools", "prometheus_client", "uvicorn"):
+        if find_spec(name) is None:
+            raise ImportError(
+                f"the server needs {name}; install it with: pip install 'arcvec[serve]'"
+            )
 
 
-def read_token(path: Path | None) -> str | None:
+def _read_token(path: Path | None) -> str | None:
     """Return the token in a file, or in the environment; None if there is none."""
-    if path is None:
-        token, place = os.environ.get(TOKEN_VARIABLE), f"${TOKEN_VARIABLE}"
-        if token is None:
-            return None
-    else:
-        token, place = path.read_text(encoding="utf-8"), str(path)
+    if path is None and "ARCVEC_TOKEN" not in os.environ:
+        return None
+    token = os.environ["ARCVEC_TOKEN"] if path is None else path.read_text(encoding="utf-8")
     token = token.strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
+        where = path or "$ARCVEC_TOKEN"
         raise ValueError(
-            f"{place}: expected a token of ASCII characters without blanks, in one line"
+            f"{where}: expected a token of ASCII characters without blanks, in one line"
         )
     return token

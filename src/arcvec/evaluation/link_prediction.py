@@ -1,4 +1,4 @@
-"""How well a scorer finds held-out edges: one report per scorer and split."""
+"""How well a scorer finds held-out edges: areas under curves, and ranks among all nodes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcvec.embeddings import EdgeScorer, Scores
-from arcvec.evaluation.metrics import rank_edges
-from arcvec.evaluation.together import Alone, Together
-from arcvec.graph.blocks import EdgeArray
+from arcvec.evaluation.curves import Areas
+from arcvec.graph.graph import Graph
+from arcvec.graph.names import EdgeArray
 from arcvec.graph.split import Split
 from arcvec.notebook import html_table
+from arcvec.parallel.alone import Alone
+from arcvec.parallel.partition import Partition
+
+BLOCK_SCORES = 1 << 24
+"""Scores held at once while ranking: 64 MB."""
 
 # Numbers of the report -> what a rank adds to their mean.
 _GAINS: dict[str, Callable[[NDArray[np.float64]], NDArray[Any]]] = {
@@ -35,11 +40,9 @@ class LinkPredictionReport:
         auc_random: against random non-edges only.
         auc_reversed: against reversed one-way edges only; None if there are none.
         average_precision: against the negatives of `auc`; it falls as their number grows.
-        mrr: mean reciprocal rank of test edges among all nodes; this and all below are None
-            where ranking was not asked for.
-        mrr_standard_error: of `mrr`, where only a sample of the test edges was ranked; else None.
-        hits_at_10, hits_at_50, hits_at_100: fraction of test edges ranked that high; each with its
-            standard error, as `mrr`.
+        mrr: mean reciprocal rank of test edges among all nodes; None without ranking, as hits.
+        mrr_standard_error: None unless only a sample of the test edges was ranked.
+        hits_at_10, hits_at_50, hits_at_100: fraction of test edges ranked that high.
         num_ranked: test edges that were ranked, all of them or a uniform sample.
     """
 
@@ -74,33 +77,32 @@ def link_prediction(
     ranking: bool = True,
     max_ranked_edges: int | None = 100_000,
     seed: int = 0,
-    together: Together | None = None,
+    workers: Alone | None = None,
 ) -> LinkPredictionReport:
     """Return how well a scorer fitted on `split.train` tells test edges from non-edges.
 
     Args:
         ranking: also rank test edges among all nodes, which takes longer than all the rest.
-        max_ranked_edges: rank a uniform sample of so many test edges; None ranks them all.
-        seed: decides the sample.
-        together: those who share the work, each of which gets the whole report; by default this
-            process alone.
+        max_ranked_edges: size of the uniform sample to rank; None ranks all test edges.
+        workers: share the work, and each gets the whole report; by default this process alone.
     """
     _check_fit(scorer, split)
-    together = together or Alone()
-    positive = _score(scorer, together.share(split.test))
-    random = _score(scorer, together.share(split.test_negatives))
-    against_random = together.areas(positive, random)
+    workers = workers or Alone()
+    positive = _score(scorer, _share(split.test, split, workers))
+    random = _score(scorer, _share(split.test_negatives, split, workers))
+    against_random = Areas.of(positive, random, workers)
     areas, auc_reversed = against_random, None
     if split.directed_negatives is not None:
-        edges = together.share(split.directed_negatives)
+        edges = _share(split.directed_negatives, split, workers)
         negative = _score(scorer, edges)
-        areas = together.areas(positive, negative)
-        backward = together.areas(positive, negative[split.are_reversed(edges)])
+        areas = Areas.of(positive, negative, workers)
+        backward = Areas.of(positive, negative[split.are_reversed(edges)], workers)
         auc_reversed = None if np.isnan(backward.auc) else backward.auc
     ranked = _sample(split.test, max_ranked_edges, seed) if ranking else split.test[:0]
     # The whole graph is filtered: train, validation, and the test edges outside the sample.
-    ranks = rank_edges(scorer, together.share(ranked), split.graph) if ranking else None
-    # Of all test edges, or of one, there is no standard error.
+    own = _share(ranked, split, workers)
+    ranks = rank_edges(scorer, own, split.graph) if ranking else None
+    # All test edges, or a single one, have no standard error.
     is_sample = len(ranked) not in (1, len(split.test))
     return LinkPredictionReport(
         auc=areas.auc,
@@ -109,7 +111,7 @@ def link_prediction(
         average_precision=areas.average_precision,
         num_test_edges=len(split.test),
         num_ranked=len(ranked),
-        **_numbers_of_ranks(ranks, together, is_sample=is_sample),
+        **_numbers_of_ranks(ranks, workers, is_sample=is_sample),
     )
 
 
@@ -140,7 +142,7 @@ def _score(scorer: EdgeScorer, edges: EdgeArray) -> Scores:
 
 
 def _sample(edges: EdgeArray, max_edges: int | None, seed: int) -> EdgeArray:
-    """Return so many of the edges, drawn uniformly, or all of them where there are no more."""
+    """Return a uniform sample of the edges, or all of them if there are no more."""
     if max_edges is not None and max_edges < 1:
         raise ValueError(f"expected max_ranked_edges of at least 1, got {max_edges}")
     if max_edges is None or max_edges >= len(edges):
@@ -149,14 +151,62 @@ def _sample(edges: EdgeArray, max_edges: int | None, seed: int) -> EdgeArray:
     return edges[generator.choice(len(edges), max_edges, replace=False)]
 
 
+def _share(edges: EdgeArray, split: Split, workers: Alone) -> EdgeArray:
+    """Return the edges whose source belongs to this worker."""
+    owners = Partition(split.train.num_nodes, workers.count).owners(edges[:, 0])
+    mine: EdgeArray = edges[owners == workers.rank]
+    return mine
+
+
 def _numbers_of_ranks(
-    ranks: NDArray[np.float64] | None, together: Together, *, is_sample: bool
+    ranks: NDArray[np.float64] | None, workers: Alone, *, is_sample: bool
 ) -> dict[str, float | None]:
-    """Return what the report says of ranks, by its names for it; None where there are none."""
+    """Return the mean of each measure and its standard error, by name; None without ranks."""
     numbers: dict[str, float | None] = {}
     for name, gain in _GAINS.items():
-        gains = None if ranks is None else gain(ranks)
-        error = None if gains is None or not is_sample else together.standard_error(gains)
-        numbers[name] = None if gains is None else together.mean(gains)
-        numbers[f"{name}_standard_error"] = error
+        both = (None, None) if ranks is None else mean_and_error(gain(ranks), workers)
+        numbers[name] = both[0]
+        numbers[f"{name}_standard_error"] = both[1] if is_sample else None
     return numbers
+
+
+def mean_and_error(values: NDArray[Any], workers: Alone) -> tuple[float, float]:
+    """Return the mean over all workers' values, and its standard error (NaN of a single one)."""
+    total, count = workers.sum(np.array([values.sum(dtype=np.float64), values.size]))
+    mean = float(total / count)
+    squares = workers.sum(np.array([np.square(values - mean).sum()]))[0]
+    error = float(np.sqrt(squares / (count - 1) / count)) if count > 1 else np.nan
+    return mean, error
+
+
+def rank_edges(scorer: EdgeScorer, edges: EdgeArray, known: Graph) -> NDArray[np.float64]:
+    """Return the rank of each edge's target among all nodes, 1 for the best: (m,) float64.
+
+    The candidates of an edge are its own target and every node that is not the source, not the
+    target of a known edge of the source, and not the target of another of the given edges. Equal
+    scores share the mean of their ranks. An undirected edge is ranked once, as it is stored: its
+    target given its source.
+
+    Args:
+        edges: (m, 2) ids; they may or may not be among the known edges.
+        known: graph over the scorer's nodes whose edges are filtered, e.g. `split.graph`.
+    """
+    from arcvec.kernels.topk import rank_targets
+
+    order = np.argsort(edges[:, 0], kind="stable")
+    sources, first = np.unique(edges[order, 0], return_index=True)
+    first = np.append(first, len(edges))
+    targets = edges[order, 1]
+    ranks = np.empty(len(edges))
+    num_rows = max(1, BLOCK_SCORES // max(1, known.num_nodes))
+    for start in range(0, sources.size, num_rows):
+        own, starts = sources[start : start + num_rows], first[start : start + num_rows + 1]
+        scores = np.require(scorer.score_all_targets(own), requirements=["C", "W"])
+        block = slice(starts[0], starts[-1])
+        ranks[order[block]] = rank_targets(
+            scores, own, starts - starts[0], targets[block], known.indptr, known.indices
+        )
+    if np.isnan(ranks).any():
+        source, target = edges[np.isnan(ranks).argmax()]
+        raise ValueError(f"expected finite scores, got NaN for the edge {source} -> {target}")
+    return ranks

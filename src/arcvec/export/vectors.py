@@ -1,56 +1,88 @@
-r"""Vectors for other tools, as Parquet, word2vec text, safetensors or plain .npy files.
+"""Vectors for other tools, as Parquet, word2vec text, safetensors or plain .npy files.
 
 In all of them the score of an edge is the inner product of the `source` vector of its source and
-the `target` vector of its target. On an undirected graph too, where vectors are twice as long as
-in the result: see `EdgeEmbeddings.vectors`. Where the result has one vector for both sides,
-`target` is that vector and `source` the same times its weights, `dim` numbers each.
-
-Parquet in DuckDB, with 16 numbers a side (Parquet itself knows only lists of any length, hence the
-casts), and the best targets of alice:
-
-    CREATE TABLE vectors AS
-        SELECT node, source::FLOAT[16] AS source, target::FLOAT[16] AS target
-        FROM 'vectors.parquet';
-    SELECT v.node, array_inner_product(u.source, v.target) AS score
-        FROM vectors AS u, vectors AS v
-        WHERE u.node = 'alice' AND v.node <> 'alice'
-        ORDER BY score DESC LIMIT 10;
-
-pgvector reads the text that DuckDB makes of lists; its `<#>` is the inner product negated:
-
-    COPY (FROM 'vectors.parquet') TO 'vectors.csv';  -- this in DuckDB, the rest in psql
-    CREATE TABLE vectors (node text PRIMARY KEY, source vector(16), target vector(16));
-    \copy vectors FROM 'vectors.csv' CSV HEADER
-    SELECT node FROM vectors WHERE node <> 'alice'
-        ORDER BY target <#> (SELECT source FROM vectors WHERE node = 'alice') LIMIT 10;
-
-word2vec text in gensim, whose `similar_by_vector` divides by the norms: it ranks targets as
-`recommend` does if they are equally long, and as the cosine does otherwise.
-
-    export_vectors(embeddings, "sources.txt", side="source", equal_norms=True)
-    export_vectors(embeddings, "targets.txt", side="target", equal_norms=True)
-    sources, targets = map(KeyedVectors.load_word2vec_format, ("sources.txt", "targets.txt"))
-    targets.similar_by_vector(sources["alice"])   # the order of recommend, alice among them
-    targets.vectors @ sources["alice"]            # scores; right without equal norms, too
+the `target` vector of its target. docs/howto/export.md shows how other tools compute it.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from arcvec.embeddings import EdgeEmbeddings
-from arcvec.export.arrays import ExportedArrays
-from arcvec.export.settings import ExportSettings, choose_format
-from arcvec.export.writers import write_npy, write_parquet, write_safetensors, write_word2vec
-from arcvec.settings import merge_settings
-from arcvec.storage import new_file, new_folder
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
 
-FILE_WRITERS = {
-    "parquet": write_parquet,
-    "word2vec": write_word2vec,
-    "safetensors": write_safetensors,
+from arcvec.embeddings import EdgeEmbeddings, Scores, Side
+from arcvec.graph.names import NodeIds
+from arcvec.recommendation.approximate import equally_long, squared_norms
+from arcvec.settings import Settings, merge_settings
+from arcvec.storage.atomic import new_file, new_folder
+from arcvec.storage.headers import write_json
+
+BLOCK = 1 << 16  # nodes written at once, if a format allows it
+
+Format: TypeAlias = Literal["parquet", "word2vec", "safetensors", "npy"]
+
+SUFFIXES: dict[str, Format] = {
+    ".parquet": "parquet",
+    ".txt": "word2vec",
+    ".vec": "word2vec",
+    ".safetensors": "safetensors",
+    "": "npy",
 }
+
+
+class ExportSettings(Settings):
+    """What is written of the vectors, and how."""
+
+    format: Format | None = Field(
+        None,
+        description="word2vec is text, npy a folder of .npy files; by default what the suffix of "
+        "the output says: .parquet, .txt or .vec, .safetensors, none",
+    )
+    side: Literal["source", "target", "both"] = Field(
+        "both", description="vectors to write; word2vec text has both in one row, the source first"
+    )
+    precision: Literal["float32", "float16", "int8"] = Field(
+        "float32",
+        description="numbers to write; int8 has a scale per node and side: value = int8 * scale",
+    )
+    equal_norms: bool = Field(
+        False,
+        description="add a coordinate, 0 for sources, that makes all targets equally long: no "
+        "score changes, and tools that know only the cosine rank targets as the score does",
+    )
+
+
+def choose_format(path: Path, settings: ExportSettings) -> Format:
+    """Return the format that settings and suffix ask for; raise an error if they conflict."""
+    by_suffix = SUFFIXES.get(path.suffix)
+    chosen, precision = settings.format or by_suffix, settings.precision
+    if chosen is None:
+        raise ValueError(
+            f"{path}: expected a name ending in .parquet, .txt or .vec (word2vec), .safetensors, "
+            "or without a suffix (a folder of .npy files); choose such a name or pass --format"
+        )
+    if path.suffix and by_suffix not in (None, chosen):
+        raise ValueError(
+            f"{path}: expected a name for the format {chosen}, got the suffix of {by_suffix}; "
+            "choose another name or leave out --format"
+        )
+    if precision != "float32" and chosen == "word2vec":
+        raise ValueError(
+            "word2vec text has decimal numbers: expected the precision float32, got "
+            f"{precision}; parquet, safetensors and npy have it"
+        )
+    if precision != "float32" and settings.equal_norms:
+        raise ValueError(
+            "rounded vectors are not equally long: expected equal norms with the precision "
+            f"float32, got {precision}"
+        )
+    return chosen
 
 
 def export_vectors(
@@ -64,28 +96,148 @@ def export_vectors(
     r"""Write vectors and names in a format of other tools.
 
     - parquet: columns `node`, `source` and `target`, the vectors as Arrow lists of fixed size.
-      Needs the extra `parquet`.
     - word2vec: text of one side, or of both in one row. Names must be free of white space.
     - safetensors: tensors `source` and `target`, and `nodes`, the names as bytes of UTF-8:
-      `bytes(nodes).decode().split("\n")[:-1]`. Line breaks and backslashes in a name are escaped by
-      a backslash.
+      `bytes(nodes).decode().split("\n")[:-1]`, with line breaks and backslashes escaped.
     - npy: a folder with `source.npy`, `target.npy` and such names in `nodes.txt`.
 
     int8 adds `source_scale` and `target_scale`, one number per node: value = int8 * scale.
-
-    Args:
-        changes: fields of `ExportSettings`, as in `precision="int8"`.
-
-    Raises:
-        ValueError: settings, suffix and names do not go together.
-        FileExistsError: `path` exists and `overwrite` is false.
+    `changes` are fields of `ExportSettings`, as in `precision="int8"`.
     """
     settings = merge_settings(ExportSettings, settings or {}, changes)
     chosen = choose_format(Path(path), settings)
     exported = ExportedArrays(embeddings, settings)
-    if chosen == "npy":
-        with new_folder(Path(path), overwrite=overwrite) as folder:
-            write_npy(exported, folder)
-    else:
-        with new_file(Path(path), overwrite=overwrite) as partial:
-            FILE_WRITERS[chosen](exported, partial)
+    new_output = new_folder if chosen == "npy" else new_file
+    with new_output(Path(path), overwrite=overwrite) as partial:
+        _WRITERS[chosen](exported, partial)
+
+
+class ExportedArrays:
+    """Vectors whose inner product is the score, and their scales, of all nodes or of some."""
+
+    def __init__(self, embeddings: EdgeEmbeddings, settings: ExportSettings) -> None:
+        self.nodes = embeddings.nodes
+        self._embeddings, self._settings = embeddings, settings
+
+    def blocks(self) -> Iterator[NodeIds]:
+        """Yield the ids of all nodes, some at a time."""
+        for start in range(0, len(self.nodes), BLOCK):
+            yield np.arange(start, min(start + BLOCK, len(self.nodes)))
+
+    def of(self, ids: NodeIds | None = None) -> dict[str, NDArray[Any]]:
+        """Return what is written of some nodes, or of all, by name; scales are (n, 1) float32."""
+        arrays: dict[str, NDArray[Any]] = {}
+        sides: tuple[Side, ...] = ("source", "target")
+        for side in sides if self._settings.side == "both" else (self._settings.side,):
+            vectors = self._embeddings.vectors(side, ids)
+            if self._settings.equal_norms and side == "source":
+                vectors = np.pad(vectors, [(0, 0), (0, 1)])
+            elif self._settings.equal_norms:
+                vectors = equally_long(vectors, self._longest)
+            arrays |= _rounded(side, vectors, self._settings.precision)
+        return arrays
+
+    def header(self) -> dict[str, Any]:
+        """Return what is written beside the arrays: what they are and how they were made."""
+        return {
+            "format": "arcvec-vectors",
+            "format_version": 1,
+            "directed": self._embeddings.directed,
+            **self._settings.model_dump(include={"side", "precision", "equal_norms"}),
+            "result": dict(self._embeddings.settings),
+        }
+
+    @cached_property
+    def _longest(self) -> float:
+        """The largest squared norm of a target."""
+        targets = (self._embeddings.vectors("target", ids) for ids in self.blocks())
+        return max((float(squared_norms(block).max()) for block in targets), default=0.0)
+
+
+def _rounded(side: Side, vectors: Scores, precision: str) -> dict[str, NDArray[Any]]:
+    if precision == "float32":
+        return {side: vectors}
+    if precision == "float16":
+        largest = np.finfo(np.float16).max
+        if np.abs(vectors).max(initial=0) > largest:
+            raise ValueError(
+                f"expected numbers of at most {largest} for the precision float16, got larger "
+                f"ones in {side}; float32 and int8 hold them"
+            )
+        return {side: vectors.astype(np.float16)}
+    # A scale per node, not per coordinate: errors are then relative to a node's own vector, and one
+    # hub does not coarsen all others.
+    scale = np.abs(vectors).max(axis=1, keepdims=True, initial=0) / np.float32(127)
+    scale[scale == 0] = 1
+    return {side: np.rint(vectors / scale).astype(np.int8), f"{side}_scale": scale}
+
+
+def _write_npy(exported: ExportedArrays, folder: Path) -> None:
+    for name, array in exported.of().items():
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+    exported.nodes.save(folder / "nodes.txt")
+    write_json(folder / "meta.json", exported.header())
+
+
+def _write_safetensors(exported: ExportedArrays, path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    # Names are a tensor, as readers refuse more than a hundred megabytes of metadata.
+    arrays = {**exported.of(), "nodes": exported.nodes.text}
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    save_file(contiguous, path, metadata={"arcvec": json.dumps(exported.header())})
+
+
+def _write_parquet(exported: ExportedArrays, path: Path) -> None:
+    try:
+        from pyarrow.parquet import ParquetWriter
+    except ImportError:
+        raise ImportError(
+            "vectors in Parquet need pyarrow; install it with: pip install 'arcvec[parquet]'"
+        ) from None
+    header, no_ids = {"arcvec": json.dumps(exported.header())}, np.arange(0)
+    # Parquet stores int8 in four bytes, or in one by a dictionary; nothing else repeats.
+    arrays = exported.of(no_ids)
+    repeating = [f"{name}.list.element" for name in arrays if arrays[name].dtype == np.int8]
+    schema = _arrow_table(exported, no_ids).schema.with_metadata(header)
+    with ParquetWriter(path, schema, use_dictionary=repeating) as writer:
+        for ids in exported.blocks():
+            writer.write_table(_arrow_table(exported, ids).replace_schema_metadata(header))
+
+
+def _arrow_table(exported: ExportedArrays, ids: NodeIds) -> Any:
+    import pyarrow
+
+    columns = {"node": pyarrow.array(exported.nodes.at(ids), pyarrow.string())}
+    for name, array in exported.of(ids).items():
+        numbers = pyarrow.array(array.ravel())
+        if not name.endswith("_scale"):
+            numbers = pyarrow.FixedSizeListArray.from_arrays(numbers, array.shape[1])
+        columns[name] = numbers
+    return pyarrow.table(columns)
+
+
+def _write_word2vec(exported: ExportedArrays, path: Path) -> None:
+    # Names with spaces are not rewritten: the new name might be that of another node.
+    for name in exported.nodes:
+        if name.split() != [name]:
+            raise ValueError(
+                "word2vec text ends a name at the first space: expected names without white space, "
+                f"got {name!r}; parquet, safetensors and npy keep such names"
+            )
+    width = sum(array.shape[1] for array in exported.of(np.arange(0)).values())
+    line = "%s" + " %.9g" * width + "\n"  # nine figures reproduce every float32 exactly
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(f"{len(exported.nodes)} {width}\n")
+        for ids in exported.blocks():
+            rows = np.concatenate(list(exported.of(ids).values()), axis=1)
+            for name, row in zip(exported.nodes.at(ids), rows.tolist(), strict=True):
+                file.write(line % (name, *row))
+
+
+_WRITERS = {
+    "npy": _write_npy,
+    "parquet": _write_parquet,
+    "safetensors": _write_safetensors,
+    "word2vec": _write_word2vec,
+}

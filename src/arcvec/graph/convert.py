@@ -27,105 +27,85 @@ def graph_from(
 ) -> Graph:
     """Return the graph in an object of another library; the library itself is not imported.
 
-    Node names are the strings of what the object calls its nodes. networkx, igraph and scipy keep
-    their order of nodes; frames and arrays of strings are named as `read_edges` does: shorter
-    names first. Integers in arrays are ids from 0, so that gaps become nodes without edges.
-    Repeated edges are merged, self-loops kept.
+    networkx, igraph and scipy keep their order of nodes; frames and arrays of strings are named as
+    `read_edges` does: shorter names first. Integers in arrays are ids from 0, so that gaps become
+    nodes without edges. Repeated edges are merged, self-loops kept.
 
     >>> graph_from((["a", "b"], ["b", "c"]))
     Graph(3 nodes, 2 edges, directed, unweighted)
 
     Args:
         data: networkx or igraph graph, scipy.sparse matrix, pandas or polars frame, edge_index
-            (2 x m array or tensor), pairs (m x 2), or (sources, targets). An array of 2 x 2 could
-            be either and is refused.
-        directed: as the object says by default; directed, where it says nothing. An undirected
+            (2 x m array or tensor), pairs (m x 2), or (sources, targets).
+        directed: as the object says by default, or directed if it says nothing. An undirected
             graph asked for as directed has each edge both ways.
         source, target: columns of a frame; by default the first two.
         weight: edge attribute or column with the weights; None ignores them, except those of a
             matrix, whose values are weights unless all are 1.
     """
-    if isinstance(data, tuple) and len(data) == 2:
-        libraries = {"numpy"}
-        data = tuple(_as_array(part) for part in data)
-    else:
-        libraries = {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
-    if libraries & {"pandas", "polars"} and hasattr(data, "columns"):
+    is_pair = isinstance(data, tuple) and len(data) == 2
+    kinds = {"numpy"} if is_pair else {kind.__module__.split(".")[0] for kind in type(data).__mro__}
+    if kinds & {"pandas", "polars"} and hasattr(data, "columns"):
         return _from_frame(data, (source, target), weight, directed is not False)
     if source is not None or target is not None:
         raise ValueError(f"source and target name columns of a frame, got {type(data).__name__}")
-    if "networkx" in libraries:
+    if "networkx" in kinds:
         return _from_networkx(data, directed, weight)
-    if "igraph" in libraries:
+    if "igraph" in kinds:
         return _from_igraph(data, directed, weight)
     if weight is not None:
         raise ValueError(f"weight names an attribute or a column, got {type(data).__name__}")
-    if "scipy" in libraries:
+    if "scipy" in kinds:
         return _from_scipy(data, directed is not False)
-    if libraries & {"numpy", "torch"}:
+    if kinds & {"numpy", "torch"}:
         return _from_arrays(data, directed is not False)
     raise ValueError(f"expected {ACCEPTED}, got {type(data).__name__}")
 
 
 def _from_networkx(data: Any, directed: bool | None, weight: str | None) -> Graph:
-    nodes = list(data.nodes)
-    position = {node: i for i, node in enumerate(nodes)}
+    position = {node: i for i, node in enumerate(data.nodes)}
     edges = [(position[source], position[target]) for source, target in data.edges()]
-    weights = None
-    if weight is not None:
-        weights = _attribute([value for *_, value in data.edges(data=weight)], weight)
-    return _from_container(edges, nodes, data.is_directed(), directed, weights)
+    weights = None if weight is None else [value for *_, value in data.edges(data=weight)]
+    return _from_container(data, edges, position, directed, weight, weights)
 
 
 def _from_igraph(data: Any, directed: bool | None, weight: str | None) -> Graph:
-    named = "name" in data.vs.attributes()
-    nodes = data.vs["name"] if named else range(data.vcount())
-    weights = None
-    if weight is not None:
-        known = weight in data.es.attributes()
-        weights = _attribute(data.es[weight] if known else [None] * data.ecount(), weight)
-    return _from_container(data.get_edgelist(), nodes, data.is_directed(), directed, weights)
-
-
-def _attribute(values: Sequence[Any], name: str) -> Sequence[Any]:
-    missing = sum(value is None for value in values)
-    if missing:
-        raise ValueError(
-            f'expected the attribute "{name}" on every edge, got {missing} edges without'
-        )
-    return values
+    nodes = data.vs["name"] if "name" in data.vs.attributes() else range(data.vcount())
+    weights = data.es[weight] if weight in data.es.attributes() else [None] * data.ecount()
+    return _from_container(data, data.get_edgelist(), nodes, directed, weight, weights)
 
 
 def _from_container(
+    data: Any,
     edges: Sequence[tuple[int, int]],
-    nodes: Sequence[object],
-    is_directed: bool,
+    nodes: Iterable[object],
     directed: bool | None,
+    weight: str | None,
     weights: Sequence[Any] | None,
 ) -> Graph:
-    names = _unique_names(nodes)
-    ends = np.array(edges, dtype=np.int64).reshape(-1, 2)
-    graph = Graph.from_edges(
-        ends[:, 0], ends[:, 1], nodes=names, directed=is_directed, weights=weights
-    )
-    if directed is None or directed == is_directed:
-        return graph
-    # The rows of an undirected graph hold both directions; those of a directed one are merged.
-    return Graph.from_edges(
-        graph.row_of_entry,
-        graph.indices,
-        nodes=graph.nodes,
-        directed=directed,
-        weights=graph.weights,
-    )
-
-
-def _unique_names(nodes: Iterable[object]) -> list[str]:
+    if weight is None:
+        weights = None
+    elif missing := sum(value is None for value in weights or ()):
+        raise ValueError(
+            f'expected the attribute "{weight}" on every edge, got {missing} edges without'
+        )
     names = [str(node) for node in nodes]
     if len(set(names)) < len(names):
         ((repeated, count),) = Counter(names).most_common(1)
         raise ValueError(f'expected nodes with different names, got "{repeated}" {count} times')
-    return names
+    ends, is_directed = np.array(edges, dtype=np.int64).reshape(-1, 2).T, data.is_directed()
+    graph = Graph.from_edges(*ends, nodes=names, directed=is_directed, weights=weights)
+    if directed is None or directed == is_directed:
+        return graph
+    # The rows of an undirected graph hold both directions; those of a directed one are merged.
+    return _with_entries(graph, slice(None), directed)
+
+
+def _with_entries(graph: Graph, kept: Any, directed: bool) -> Graph:
+    """Return the graph of some entries of another one."""
+    ends = graph.row_of_entry[kept], graph.indices[kept]
+    weights = None if graph.weights is None else graph.weights[kept]
+    return Graph.from_edges(*ends, nodes=graph.nodes, directed=directed, weights=weights)
 
 
 def _from_scipy(data: Any, directed: bool) -> Graph:
@@ -138,16 +118,10 @@ def _from_scipy(data: Any, directed: bool) -> Graph:
     graph = Graph.from_edges(sources, targets, nodes=matrix.shape[0], weights=weights)
     if directed:
         return graph
-    # A symmetric matrix says each edge twice, a triangular one once; both mean it once.
+    # A symmetric matrix holds each edge twice, a triangular one once; both mean it once.
     symmetric = graph.fingerprint == graph.transposed.fingerprint
-    once = graph.row_of_entry <= graph.indices if symmetric else slice(None)
-    return Graph.from_edges(
-        graph.row_of_entry[once],
-        graph.indices[once],
-        nodes=graph.nodes,
-        directed=False,
-        weights=None if graph.weights is None else graph.weights[once],
-    )
+    kept = graph.row_of_entry <= graph.indices if symmetric else slice(None)
+    return _with_entries(graph, kept, directed)
 
 
 def _from_frame(
@@ -157,13 +131,13 @@ def _from_frame(
     if len(known) < 2:
         raise ValueError(f"expected a frame with two columns or more, got {len(known)}")
     names = [default if name is None else name for name, default in zip(ends, known, strict=False)]
-    for name in (*names, *([] if weight is None else [weight])):
+    for name in names if weight is None else (*names, weight):
         if name not in known:
             raise ValueError(f'no column "{name}"; the columns are {", ".join(map(str, known))}')
     if names[0] == names[1]:
         raise ValueError(f'source and target are both the column "{names[0]}"; name them both')
     for name in names:
-        column = data[name]  # pandas says isna, polars is_null
+        column = data[name]  # pandas has isna, polars is_null
         empty = int((column.isna() if hasattr(column, "isna") else column.is_null()).sum())
         if empty:
             raise ValueError(f'column "{name}": expected names, got {empty} empty values')
@@ -174,67 +148,39 @@ def _from_frame(
 
 def _from_arrays(data: Any, directed: bool) -> Graph:
     if isinstance(data, tuple):
-        sources, targets = data
+        sources, targets = map(_as_array, data)
     else:
-        sources, targets = _split_ends(_as_array(data))
+        array = _as_array(data)
+        if array.shape == (2, 2):
+            raise ValueError(
+                "an array of shape (2, 2) may be an edge_index or pairs; "
+                "pass the tuple (sources, targets)"
+            )
+        if array.ndim != 2 or 2 not in array.shape:
+            raise ValueError(f"expected an array of shape (2, m) or (m, 2), got {array.shape}")
+        sources, targets = array if array.shape[0] == 2 else array.T
     if sources.dtype.kind in "iu" and targets.dtype.kind in "iu":
         return Graph.from_edges(sources, targets, directed=directed)
     return _from_names(sources, targets, directed)
 
 
-def _split_ends(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    if array.shape == (2, 2):
-        raise ValueError(
-            "an array of shape (2, 2) may be an edge_index or pairs; "
-            "pass the tuple (sources, targets)"
-        )
-    if array.ndim == 2 and array.shape[0] == 2:
-        return array[0], array[1]
-    if array.ndim == 2 and array.shape[1] == 2:
-        return array[:, 0], array[:, 1]
-    raise ValueError(f"expected an array of shape (2, m) or (m, 2), got {array.shape}")
-
-
 def _as_array(values: Any) -> NDArray[Any]:
-    """Return an array; a torch tensor leaves its device and its gradient behind."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-    array = np.asarray(values)
+    """Return an array, also of a torch tensor on any device."""
+    array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
     # Floats as ids come from an empty list, or from a mistake.
     return array.astype(np.int64) if array.size == 0 else array
 
 
 def _from_names(
-    sources: NDArray[Any],
-    targets: NDArray[Any],
-    directed: bool,
-    weights: NDArray[Any] | None = None,
+    sources: NDArray[Any], targets: NDArray[Any], directed: bool, weights: Any = None
 ) -> Graph:
     """Return the graph of edges given by names of any type; ids go by shorter names first."""
     if len(sources) != len(targets):
         raise ValueError(f"expected as many sources as targets, got {len(sources)}, {len(targets)}")
-    found: dict[str, int] = {}
-    ends = np.array(
-        [
-            found.setdefault(str(name), len(found))
-            for part in (sources, targets)
-            for name in part.tolist()
-        ],
-        dtype=np.int64,
-    )
-    names = sorted(found, key=_length_and_bytes)
-    new_ids = np.empty(len(names), dtype=np.int64)
-    new_ids[[found[name] for name in names]] = np.arange(len(names))
-    ends = new_ids[ends]
-    return Graph.from_edges(
-        ends[: len(sources)],
-        ends[len(sources) :],
-        nodes=names,
-        directed=directed,
-        weights=weights,
-    )
-
-
-def _length_and_bytes(name: str) -> tuple[int, bytes]:
-    encoded = name.encode(errors="surrogatepass")  # no text; `NodeNames` says so
-    return len(encoded), encoded
+    ends = [[str(name) for name in side.tolist()] for side in (sources, targets)]
+    # Halves of characters are let through: `NodeNames` refuses them by name.
+    encoded = {name: name.encode(errors="surrogatepass") for side in ends for name in side}
+    names = sorted(encoded, key=lambda name: (len(encoded[name]), encoded[name]))
+    new_ids = {name: i for i, name in enumerate(names)}
+    ids = ([new_ids[name] for name in side] for side in ends)
+    return Graph.from_edges(*ids, nodes=names, directed=directed, weights=weights)

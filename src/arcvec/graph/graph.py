@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arcvec.graph.blocks import blocks
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.notebook import html_table
+from arcvec.storage.arrays import blocks
+
+
+def _kernels() -> Any:
+    """Return the compiled loops; importing numba takes longer than reading a small graph."""
+    from arcvec.kernels import edges
+
+    return edges
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A directed or undirected graph, weighted or not; an undirected edge stands in both rows.
+    """A directed or undirected graph, weighted or not; an undirected edge is in both rows.
 
     >>> graph = Graph.from_edges([0, 1, 1], [1, 2, 2], nodes=["a", "b", "c"])
     >>> graph
@@ -29,7 +36,7 @@ class Graph:
     Attributes:
         indptr: (num_nodes + 1,) int64, where the row of each node starts.
         indices: int32 targets, ascending and without repeats inside a row.
-        weights: float32 beside `indices`, positive and finite; None where every edge counts as 1.
+        weights: float32, one per entry of `indices`, positive and finite; None if all are 1.
     """
 
     indptr: NDArray[np.int64]
@@ -37,6 +44,7 @@ class Graph:
     nodes: NodeNames
     directed: bool
     weights: NDArray[np.float32] | None = None
+    _transposed: Graph | None = field(default=None, repr=False)
 
     @classmethod
     def from_edges(
@@ -50,32 +58,34 @@ class Graph:
     ) -> Graph:
         """Return the graph of arrays of node ids; repeated edges are merged, weights add up.
 
-        Args:
-            nodes: names of all nodes, or their number; by default the ids that occur, as names.
+        `nodes` are names or their number; by default the ids up to the largest, as names.
         """
         from scipy.sparse import csr_array
 
         sources, targets = _as_ids(sources), _as_ids(targets)
-        nodes = _as_names(nodes, sources, targets)
+        if nodes is None:
+            nodes = int(max(sources.max(initial=-1), targets.max(initial=-1))) + 1
+        if not isinstance(nodes, NodeNames):
+            nodes = NodeNames.from_strings(range(nodes) if isinstance(nodes, int) else nodes)
         _check_edges(sources, targets, len(nodes))
         data = _as_weights(weights, sources.size)
         if not directed:
-            mirrored = sources != targets
-            sources, targets = (
-                np.concatenate([sources, targets[mirrored]]),
-                np.concatenate([targets, sources[mirrored]]),
-            )
-            data = np.concatenate([data, data[mirrored]])
+            more = sources != targets
+            sources, targets = np.append(sources, targets[more]), np.append(targets, sources[more])
+            data = np.append(data, data[more])
         # float64 sums, so that the order of the lines in a file does not change a weight.
         matrix = csr_array((data, (sources, targets)), shape=(len(nodes), len(nodes)))
         matrix.sum_duplicates()
-        return cls(
-            indptr=matrix.indptr.astype(np.int64),
-            indices=matrix.indices.astype(np.int32, copy=False),
-            nodes=nodes,
-            directed=directed,
-            weights=None if weights is None else _as_stored(matrix.data),
-        )
+        indptr = matrix.indptr.astype(np.int64)
+        indices = matrix.indices.astype(np.int32, copy=False)
+        if weights is None:
+            return cls(indptr, indices, nodes, directed)
+        if (largest := matrix.data.max(initial=0)) > np.finfo(np.float32).max:
+            raise ValueError(
+                f"expected weights up to 3.4e38, but those of a repeated edge add up to "
+                f"{largest:.3g}; scale them down"
+            )
+        return cls(indptr, indices, nodes, directed, matrix.data.astype(np.float32))
 
     @property
     def num_nodes(self) -> int:
@@ -96,8 +106,12 @@ class Graph:
 
     @property
     def row_of_entry(self) -> NDArray[np.int32]:
-        """The source of every entry of `indices`, computed anew at each call."""
+        """The source of every entry of `indices`, computed at each call."""
         return np.repeat(np.arange(self.num_nodes, dtype=np.int32), np.diff(self.indptr))
+
+    def sources_of(self, entries: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the sources of some entries of `indices`."""
+        return np.asarray(_kernels().sources_of_entries(self.indptr, entries))
 
     @cached_property
     def out_degrees(self) -> NDArray[np.int64]:
@@ -120,23 +134,21 @@ class Graph:
         return (int(self.is_returned.sum()) - self.num_self_loops) / num_proper
 
     @property
+    def return_probability(self) -> float:
+        """Probability that the reverse of a one-way edge is an edge still to come."""
+        # With as many edges to come as are known, the reverse of an edge is known, still to come
+        # or never an edge with probabilities r, r and 1 - 2 r, where r is the reciprocity.
+        return self.reciprocity / (1 - self.reciprocity) if self.reciprocity < 0.5 else 1.0
+
+    @property
     def is_returned(self) -> NDArray[np.bool_]:
         """Whether the reverse of every entry of `indices` is an edge, computed at each call."""
-        from arcvec.kernels.edges import returned_entries
-
-        returned: NDArray[np.bool_] = returned_entries(self.indptr, self.indices)
-        return returned
+        return np.asarray(_kernels().returned_entries(self.indptr, self.indices))
 
     def shares_entries(self, other: Graph) -> NDArray[np.bool_]:
-        """Tell for every entry of `indices` whether another graph of these nodes has it too."""
-        from arcvec.kernels.edges import shared_entries
-
-        # Row by row, which reads both graphs in their order: to look edges up one by one, at
-        # places all over the memory, takes several times as long.
-        shared: NDArray[np.bool_] = shared_entries(
-            self.indptr, self.indices, other.indptr, other.indices
-        )
-        return shared
+        """Return for every entry of `indices` whether another graph of these nodes has it too."""
+        theirs = other.indptr, other.indices
+        return np.asarray(_kernels().shared_entries(self.indptr, self.indices, *theirs))
 
     def edges(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return (sources, targets) of all edges, ascending; undirected: source <= target."""
@@ -148,48 +160,36 @@ class Graph:
 
     @cached_property
     def edge_starts(self) -> NDArray[np.int64]:
-        """(num_nodes + 1,) where the edges of each source start, in the order of `edges`."""
-        from arcvec.kernels.edges import targets_from_row_on
-
+        """Where the edges of each source start, in the order of `edges`: (num_nodes + 1,)."""
         if self.directed:
             return self.indptr
-        counts = targets_from_row_on(self.indptr, self.indices)
+        counts = _kernels().targets_from_row_on(self.indptr, self.indices)
         return np.concatenate([[0], np.cumsum(counts)])
 
-    def edges_at(self, places: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return (sources, targets) of those edges that stand at some places of `edges`."""
-        sources, entries = self.entries_at(places)
+    def edges_at(self, positions: NodeIds) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return (sources, targets) of the edges at some positions in `edges`."""
+        sources, entries = self.entries_at(positions)
         return sources, np.asarray(self.indices)[entries]
 
-    def entries_at(
-        self, places: NDArray[np.integer]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the sources of edges at places of `edges`, and where in `indices` they stand."""
-        from arcvec.kernels.edges import sources_of_entries
-
-        places = places.astype(np.int64, copy=False)
-        sources: NDArray[np.int32] = sources_of_entries(self.edge_starts, places)
+    def entries_at(self, positions: NodeIds) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the sources of edges at positions in `edges`, and their positions in `indices`."""
+        positions = positions.astype(np.int64, copy=False)
+        sources: NDArray[np.int32] = _kernels().sources_of_entries(self.edge_starts, positions)
         # Rows are sorted: the edges of a source are the last entries of its row, if not all.
-        return sources, self.indptr[sources + 1] - self.edge_starts[sources + 1] + places
+        return sources, self.indptr[sources + 1] - self.edge_starts[sources + 1] + positions
 
-    def without_edges_at(self, places: NDArray[np.integer]) -> Graph:
-        """Return the graph without those edges that stand at some places of `edges`."""
-        from arcvec.kernels.edges import count_kept, entries_of_edges
-
+    def without_edges_at(self, positions: NDArray[np.integer]) -> Graph:
+        """Return the graph without the edges at some positions in `edges`."""
         kept = np.ones(self.indices.size, dtype=np.bool_)
-        for block in blocks(places.size):
-            sources, entries = self.entries_at(places[block])
+        for block in blocks(positions.size):
+            sources, entries = self.entries_at(positions[block])
             kept[entries] = False
             if not self.directed:
-                targets = np.asarray(self.indices)[entries]
-                kept[entries_of_edges(self.indptr, self.indices, targets, sources)] = False
-        return Graph(
-            indptr=np.concatenate([[0], np.cumsum(count_kept(self.indptr, kept))]),
-            indices=np.asarray(self.indices)[kept],
-            nodes=self.nodes,
-            directed=self.directed,
-            weights=None if self.weights is None else np.asarray(self.weights)[kept],
-        )
+                reverse = np.asarray(self.indices)[entries], sources
+                kept[_kernels().entries_of_edges(self.indptr, self.indices, *reverse)] = False
+        indptr = np.concatenate([[0], np.cumsum(_kernels().count_kept(self.indptr, kept))])
+        weights = None if self.weights is None else np.asarray(self.weights)[kept]
+        return Graph(indptr, self.indices[kept], self.nodes, self.directed, weights)
 
     def edge_weights(self) -> NDArray[np.float32] | None:
         """Return the weights in the order of `edges`."""
@@ -198,24 +198,23 @@ class Graph:
         return np.asarray(self.weights)[self.row_of_entry <= self.indices]
 
     def has_edges(self, sources: NodeIds, targets: NodeIds) -> NDArray[np.bool_]:
-        """Tell for each pair of ids whether it is an edge."""
-        from arcvec.kernels.edges import contains_edges
-
-        found: NDArray[np.bool_] = contains_edges(self.indptr, self.indices, sources, targets)
-        return found
+        """Return for each pair of ids whether it is an edge."""
+        return np.asarray(_kernels().contains_edges(self.indptr, self.indices, sources, targets))
 
     @cached_property
     def transposed(self) -> Graph:
-        """The graph with every edge turned round; the graph itself if undirected."""
-        from arcvec.kernels.edges import turned_entries
-
+        """The graph with every edge reversed; the graph itself if undirected."""
         if not self.directed:
             return self
-        weights = np.empty(0, dtype=np.float32) if self.weights is None else self.weights
-        indptr, indices, turned_weights = turned_entries(self.indptr, self.indices, weights)
-        return Graph(
-            indptr, indices, self.nodes, True, None if self.weights is None else turned_weights
-        )
+        if self._transposed is not None:
+            return self._transposed
+        weights = np.empty(0, np.float32) if self.weights is None else self.weights
+        indptr, indices, weights = _kernels().reversed_entries(self.indptr, self.indices, weights)
+        return Graph(indptr, indices, self.nodes, True, None if self.weights is None else weights)
+
+    def with_transposed(self, transposed: Graph) -> Graph:
+        """Return a copy whose `transposed` is the given graph, such as a memory-mapped one."""
+        return replace(self, _transposed=transposed)
 
     def subgraph(self, kept: NodeIds) -> Graph:
         """Return the graph of the kept nodes, in that order, and the edges among them."""
@@ -224,7 +223,7 @@ class Graph:
         return self._renumbered(new_ids, self.nodes.at(np.asarray(kept)))
 
     def over(self, nodes: NodeNames) -> Graph:
-        """Return the graph over these nodes, matched by name; others and their edges are lost."""
+        """Return the graph over these nodes, matched by name, without the edges of others."""
         if np.array_equal(self.nodes.text, nodes.text):
             return self
         new_id = {name: i for i, name in enumerate(nodes)}
@@ -236,13 +235,9 @@ class Graph:
         sources, targets = (new_ids[ends] for ends in self.edges())
         weights = self.edge_weights()
         inside = (sources >= 0) & (targets >= 0)
-        return Graph.from_edges(
-            sources[inside],
-            targets[inside],
-            nodes=nodes,
-            directed=self.directed,
-            weights=None if weights is None else weights[inside],
-        )
+        ends = sources[inside], targets[inside]
+        weights = None if weights is None else weights[inside]
+        return Graph.from_edges(*ends, nodes=nodes, directed=self.directed, weights=weights)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -262,40 +257,28 @@ class Graph:
             "nodes": f"{self.num_nodes:,}",
             "edges": f"{self.num_edges:,}",
             "direction": "directed" if self.directed else "undirected",
-            "weights": "none" if self.weights is None else "one an edge",
+            "weights": "none" if self.weights is None else "one per edge",
             "first nodes": ", ".join(self.nodes[:3]),
         }
         return html_table("Graph", rows)
 
 
 def _as_ids(values: Any) -> NDArray[Any]:
-    """Return ids as an array of int32 where they are one, which takes half the memory, or int64."""
+    """Return ids as int64, or as they are if they are int32, which takes half the memory."""
     ids: NDArray[Any] = np.asarray(values)
     return ids if ids.dtype == np.int32 else ids.astype(np.int64, copy=False)
 
 
-def _as_names(
-    nodes: NodeNames | Iterable[object] | int | None,
-    sources: NDArray[Any],
-    targets: NDArray[Any],
-) -> NodeNames:
-    if isinstance(nodes, NodeNames):
-        return nodes
-    if nodes is None:
-        nodes = int(max(sources.max(initial=-1), targets.max(initial=-1))) + 1
-    return NodeNames.numbered(nodes) if isinstance(nodes, int) else NodeNames.from_strings(nodes)
-
-
 def _as_weights(weights: Any, num_edges: int) -> NDArray[Any]:
     if weights is None:
-        return np.ones(num_edges, dtype=np.bool_)  # only where they stand counts
+        return np.ones(num_edges, dtype=np.bool_)  # values do not matter
     try:
         values: NDArray[np.float64] = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"expected weights that are numbers: {error}") from None
     if values.shape != (num_edges,):
-        raise ValueError(f"expected {num_edges} weights, one an edge, got shape {values.shape}")
-    # float32, as they are kept: what is zero or infinite there is so here.
+        raise ValueError(f"expected {num_edges} weights, one per edge, got shape {values.shape}")
+    # Check as float32, in which they are stored: tiny weights become 0, huge ones infinite.
     with np.errstate(over="ignore"):
         kept = values.astype(np.float32)
     bad = ~(np.isfinite(kept) & (kept > 0))
@@ -304,16 +287,6 @@ def _as_weights(weights: Any, num_edges: int) -> NDArray[Any]:
             f"expected positive, finite weights, got {values[bad][0]} at edge {bad.argmax()}"
         )
     return values
-
-
-def _as_stored(weights: NDArray[np.float64]) -> NDArray[np.float32]:
-    largest = weights.max(initial=0)
-    if largest > np.finfo(np.float32).max:
-        raise ValueError(
-            f"expected weights up to 3.4e38, but those of a repeated edge add up to {largest:.3g}; "
-            "scale them down"
-        )
-    return weights.astype(np.float32)
 
 
 def _check_edges(sources: NDArray[Any], targets: NDArray[Any], num_nodes: int) -> None:

@@ -1,4 +1,4 @@
-"""Node names: any strings, kept as one block of bytes so that millions of them stay small."""
+"""Node names: any strings, kept as one block of bytes."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from typing import TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from arcvec.graph.blocks import blocks
+from arcvec.storage.arrays import blocks
 
 NodeIds: TypeAlias = NDArray[np.integer]
 """Array of node ids, each in 0..num_nodes - 1."""
 
+EdgeArray: TypeAlias = NDArray[np.int32]
+"""(m, 2) int32: source and target of each edge or non-edge."""
+
 ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"))
 
-_COMPARED = 200_000
-# Bytes of names that are looked at at a time.
-_CHUNK = 1 << 24
+_MAX_COMPARED_NAMES = 200_000
+_BYTES_PER_CHUNK = 1 << 24
 _END = ord("\n")
 
 
 class NodeNames(Sequence[str]):
-    r"""Names of the nodes 0, 1, 2, ...: the bytes of a `nodes.txt`, one escaped name a line.
+    r"""Names of the nodes 0, 1, 2, ...: the bytes of a `nodes.txt`, one escaped name per line.
 
     >>> names = NodeNames.from_strings(["alice", "bob", "two\nlines"])
     >>> names[2]
@@ -37,7 +39,7 @@ class NodeNames(Sequence[str]):
     """
 
     def __init__(self, text: NDArray[np.uint8]) -> None:
-        """Take the bytes of a `nodes.txt`, memory-mapped or not; every line ends in a newline."""
+        """Take the bytes of a `nodes.txt`, in which every name ends in a newline."""
         if text.size and text[-1] != _END:
             raise ValueError("node names: expected a newline after the last name; file cut short?")
         self.text = text
@@ -66,7 +68,14 @@ class NodeNames(Sequence[str]):
         if path.stat().st_size == 0:
             return cls(np.empty(0, dtype=np.uint8))
         text = np.memmap(path, dtype=np.uint8, mode="r")
-        _require_utf8(text, path)
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            for part in _chunks(text):
+                decoder.decode(text[part].data, final=part.stop >= text.size)
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{path}: expected names in UTF-8, got {error.reason}; it is damaged"
+            ) from None
         return cls(text)
 
     def save(self, path: Path) -> None:
@@ -78,17 +87,20 @@ class NodeNames(Sequence[str]):
 
     @cached_property
     def _length(self) -> int:
-        return sum(int((self.text[some] == _END).sum()) for some in self._chunks())
+        return sum(int((self.text[part] == _END).sum()) for part in _chunks(self.text))
 
     @cached_property
-    def _ends(self) -> NDArray[np.int64]:
-        """Where each name ends; eight bytes a name, which a training does not need."""
-        ends = [np.flatnonzero(self.text[some] == _END) + some.start for some in self._chunks()]
-        return np.concatenate([np.empty(0, dtype=np.int64), *ends])
+    def _starts(self) -> NDArray[np.int64]:
+        """Where each name starts, and one more; computed lazily: training only needs the count."""
+        starts = [np.zeros(1, dtype=np.int64)]
+        for part in _chunks(self.text):
+            starts.append(part.start + 1 + np.flatnonzero(self.text[part] == _END))
+        return np.concatenate(starts)
 
-    def _chunks(self) -> Iterator[slice]:
-        for start in range(0, self.text.size, _CHUNK):
-            yield slice(start, start + _CHUNK)
+    def _lines(self, start: int, stop: int) -> list[str]:
+        """Return the names from one id up to another, not included."""
+        text = self.text[self._starts[start] : self._starts[stop] - 1].tobytes().decode()
+        return [_unescape(line) for line in text.split("\n")]
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -98,14 +110,11 @@ class NodeNames(Sequence[str]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         index = range(len(self))[index]
-        start = self._ends[index - 1] + 1 if index else 0
-        return _unescape(self.text[start : self._ends[index]].tobytes().decode())
+        return self._lines(index, index + 1)[0]
 
     def __iter__(self) -> Iterator[str]:
         for block in blocks(len(self)):
-            start = self._ends[block.start - 1] + 1 if block.start else 0
-            text = self.text[start : self._ends[block.stop - 1]].tobytes().decode()
-            yield from map(_unescape, text.split("\n"))
+            yield from self._lines(block.start, block.stop)
 
     def __contains__(self, name: object) -> bool:
         return name in self._index
@@ -121,34 +130,27 @@ class NodeNames(Sequence[str]):
         return names.reshape(ids.shape)
 
     def ids(self, names: Iterable[object]) -> NDArray[np.int64]:
-        """Return the ids of names.
-
-        Raises:
-            KeyError: a name is unknown; the message offers close ones.
-        """
-        return np.array([self._id(str(name)) for name in names], dtype=np.int64)
+        """Return the ids of names, or raise a KeyError that offers names close to an unknown."""
+        texts = [str(name) for name in names]
+        found = self.find(texts)
+        if (found < 0).any():
+            raise self._unknown(texts[found.argmin()])
+        return found
 
     def find(self, names: Iterable[str]) -> NDArray[np.int64]:
         """Return the ids of names, and -1 for those that are unknown."""
         return np.array([self._index.get(name, -1) for name in names], dtype=np.int64)
 
-    def _id(self, name: str) -> int:
-        found = self._index.get(name)
-        if found is None:
-            close = difflib.get_close_matches(name, self._likely_meant(name), n=3)
-            hint = f"; did you mean {', '.join(map(repr, close))}?" if close else ""
-            raise KeyError(f"unknown node {name!r}: not among the {len(self):,} nodes{hint}")
-        return found
-
-    def _likely_meant(self, name: str) -> list[str]:
-        """Return names to compare a wrong one with, as many as can be compared in seconds."""
-        names: Iterable[str] = self._index
-        if len(self) > _COMPARED:
-            # A slip of the pen is in one half of a name, and the other half is as it was.
+    def _unknown(self, name: str) -> KeyError:
+        others: Iterable[str] = self._index
+        if len(self) > _MAX_COMPARED_NAMES:
+            # A typo is in one half of a name; the other half is right.
             half = max(1, len(name) // 2)
             start, end = name[:half], name[-half:]
-            names = (other for other in names if other.startswith(start) or other.endswith(end))
-        return list(islice(names, _COMPARED))
+            others = (other for other in others if other.startswith(start) or other.endswith(end))
+        close = difflib.get_close_matches(name, list(islice(others, _MAX_COMPARED_NAMES)), n=3)
+        hint = f"; did you mean {', '.join(map(repr, close))}?" if close else ""
+        return KeyError(f"unknown node {name!r}: not among the {len(self):,} nodes{hint}")
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -156,11 +158,7 @@ class NodeNames(Sequence[str]):
 
 
 def require_inside(path: Path) -> None:
-    """Refuse a link that leaves the folder it is in: what comes from others shows nothing of ours.
-
-    Raises:
-        ValueError: the link leads outside.
-    """
+    """Raise a ValueError for a symlink that points outside its folder."""
     if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
         raise ValueError(
             f"{path}: expected a file of this folder, got a link that leaves it; "
@@ -168,15 +166,9 @@ def require_inside(path: Path) -> None:
         )
 
 
-def _require_utf8(text: NDArray[np.uint8], path: Path) -> None:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for start in range(0, text.size, _CHUNK):
-            decoder.decode(text[start : start + _CHUNK].data)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError as error:
-        reason = f"{error.reason}; it is damaged"
-        raise ValueError(f"{path}: expected names in UTF-8, got {reason}") from None
+def _chunks(text: NDArray[np.uint8]) -> Iterator[slice]:
+    for start in range(0, text.size, _BYTES_PER_CHUNK):
+        yield slice(start, start + _BYTES_PER_CHUNK)
 
 
 def escape(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Questions to CSR adjacencies: is there an edge, whose is an entry, what do two share."""
+"""Lookups in CSR adjacencies with sorted rows, what these or nodes share, spanning forests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numba import njit, prange
 
 @njit(cache=True, inline="always")
 def first_not_below(indptr, indices, source, target):
-    """Return where in `indices` the row's first target stands that is not below a given one."""
+    """Return the position in `indices` of the row's first target that is not below a given one."""
     low, high = indptr[source], indptr[source + 1]
     while low < high:
         middle = (low + high) >> 1
@@ -21,16 +21,16 @@ def first_not_below(indptr, indices, source, target):
 
 @njit(cache=True, inline="always")
 def find_edge(indptr, indices, source, target):
-    """Return where in `indices` the edge source -> target stands, or -1; rows are sorted."""
-    place = first_not_below(indptr, indices, source, target)
-    if place < indptr[source + 1] and indices[place] == target:
-        return place
+    """Return the position in `indices` of the edge source -> target, or -1; rows are sorted."""
+    position = first_not_below(indptr, indices, source, target)
+    if position < indptr[source + 1] and indices[position] == target:
+        return position
     return -1
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def contains_edges(indptr, indices, sources, targets):
-    """Tell for each pair whether it is an edge: (p,) bool."""
+    """Return for each pair whether it is an edge: (p,) bool."""
     found = np.empty(sources.size, dtype=np.bool_)
     for i in prange(sources.size):
         found[i] = find_edge(indptr, indices, sources[i], targets[i]) >= 0
@@ -39,7 +39,7 @@ def contains_edges(indptr, indices, sources, targets):
 
 @njit(cache=True, nogil=True, parallel=True)
 def entries_of_edges(indptr, indices, sources, targets):
-    """Return where in `indices` each edge stands, -1 for a pair that is none: (p,) int64."""
+    """Return the position in `indices` of each edge, -1 for a pair that is none: (p,) int64."""
     entries = np.empty(sources.size, dtype=np.int64)
     for i in prange(sources.size):
         entries[i] = find_edge(indptr, indices, sources[i], targets[i])
@@ -67,7 +67,7 @@ def count_kept(indptr, kept):
 
 @njit(cache=True, nogil=True, parallel=True)
 def sources_of_entries(indptr, entries):
-    """Return the row in which each entry of `indices` stands: (p,) int32."""
+    """Return the row of each entry of `indices`: (p,) int32."""
     sources = np.empty(entries.size, dtype=np.int32)
     for i in prange(entries.size):
         # The last row that starts at the entry or before it; empty rows start where the next does.
@@ -84,81 +84,111 @@ def sources_of_entries(indptr, entries):
 
 @njit(cache=True, nogil=True, parallel=True)
 def shared_entries(indptr, indices, other_indptr, other_indices):
-    """Tell for each entry of a CSR adjacency whether another one of as many rows has it: bool.
-
-    Rows of both are sorted, and gone through side by side.
-    """
+    """Return for each entry of an adjacency whether another of as many rows has it: (m,) bool."""
     shared = np.zeros(indices.size, dtype=np.bool_)
     for row in prange(indptr.size - 1):
-        place, end = other_indptr[row], other_indptr[row + 1]
+        other, end = other_indptr[row], other_indptr[row + 1]
         for entry in range(indptr[row], indptr[row + 1]):
-            while place < end and other_indices[place] < indices[entry]:
-                place += 1
-            shared[entry] = place < end and other_indices[place] == indices[entry]
+            while other < end and other_indices[other] < indices[entry]:
+                other += 1
+            shared[entry] = other < end and other_indices[other] == indices[entry]
     return shared
 
 
 @njit(cache=True, nogil=True)
 def returned_entries(indptr, indices):
-    """Tell for each entry of a CSR adjacency whether its reverse is an entry too: bool.
-
-    The rows come in order, so that the row of a target is asked for ever later places: where it
-    was left is all there is to keep, and nothing is searched for or turned round.
-    """
+    """Return for each entry of a CSR adjacency whether its reverse is an entry too: (m,) bool."""
     returned = np.empty(indices.size, dtype=np.bool_)
-    places = indptr[:-1].copy()
+    # Rows ascend, so each row of a target is scanned once, from where its last search ended.
+    offsets = indptr[:-1].copy()
     for row in range(indptr.size - 1):
         for entry in range(indptr[row], indptr[row + 1]):
             target = indices[entry]
-            place, end = places[target], indptr[target + 1]
-            while place < end and indices[place] < row:
-                place += 1
-            places[target] = place
-            returned[entry] = place < end and indices[place] == row
+            offset, end = offsets[target], indptr[target + 1]
+            while offset < end and indices[offset] < row:
+                offset += 1
+            offsets[target] = offset
+            returned[entry] = offset < end and indices[offset] == row
     return returned
 
 
 @njit(cache=True, nogil=True)
-def turned_entries(indptr, indices, weights):
-    """Return a CSR adjacency with every entry turned round: indptr, indices and weights.
-
-    Args:
-        weights: one an entry, or none at all.
-    """
-    turned_indptr = np.zeros(indptr.size, dtype=np.int64)
+def reversed_entries(indptr, indices, weights):
+    """Return the transpose of a CSR adjacency: indptr, indices, and weights if there are any."""
+    new_indptr = np.zeros(indptr.size, dtype=np.int64)
     for target in indices:
-        turned_indptr[target + 1] += 1
+        new_indptr[target + 1] += 1
     for row in range(indptr.size - 1):
-        turned_indptr[row + 1] += turned_indptr[row]
-    places = turned_indptr[:-1].copy()
-    turned, turned_weights = np.empty_like(indices), np.empty_like(weights)
-    # Rows come in order, so that each new row is sorted as it fills.
+        new_indptr[row + 1] += new_indptr[row]
+    offsets = new_indptr[:-1].copy()
+    new_indices, new_weights = np.empty_like(indices), np.empty_like(weights)
+    # Rows come in order, so each new row is sorted as it fills.
     for row in range(indptr.size - 1):
         for entry in range(indptr[row], indptr[row + 1]):
-            place = places[indices[entry]]
-            places[indices[entry]] += 1
-            turned[place] = row
+            offset = offsets[indices[entry]]
+            offsets[indices[entry]] += 1
+            new_indices[offset] = row
             if weights.size:
-                turned_weights[place] = weights[entry]
-    return turned_indptr, turned, turned_weights
+                new_weights[offset] = weights[entry]
+    return new_indptr, new_indices, new_weights
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def adjacency_product(indptr, indices, weights, rows, columns, vectors):
-    """Return a scaled adjacency times some vectors, without making it: (n, k) float32.
+@njit(cache=True, parallel=True)
+def sum_common_neighbours(indptr, indices, node_weights, sources, targets):
+    """Return the summed weights of the neighbours that each pair shares: (p,) float32."""
+    sums = np.zeros(sources.size, dtype=np.float32)
+    for i in prange(sources.size):
+        a, a_end = indptr[sources[i]], indptr[sources[i] + 1]
+        b, b_end = indptr[targets[i]], indptr[targets[i] + 1]
+        while a < a_end and b < b_end:
+            if indices[a] < indices[b]:
+                a += 1
+            elif indices[a] > indices[b]:
+                b += 1
+            else:
+                sums[i] += node_weights[indices[a]]
+                a += 1
+                b += 1
+    return sums
 
-    Args:
-        weights: one an entry, or a single one for all.
-        rows, columns: (n,) float64, by which the adjacency is multiplied.
-        vectors: (n, k) float32.
+
+@njit(cache=True, parallel=True)
+def sum_common_neighbours_of_all(indptr, indices, back_indptr, back_indices, node_weights, sources):
+    """Return the same sums for each source against every node, by the transpose: (s, n) float32."""
+    sums = np.zeros((sources.size, indptr.size - 1), dtype=np.float32)
+    for i in prange(sources.size):
+        # Neighbours in ascending order: the same order of additions as in the kernel above.
+        for a in range(indptr[sources[i]], indptr[sources[i] + 1]):
+            shared = indices[a]
+            for b in range(back_indptr[shared], back_indptr[shared + 1]):
+                sums[i, back_indices[b]] += node_weights[shared]
+    return sums
+
+
+@njit(cache=True)
+def _root(parents, node):
+    while parents[node] != node:
+        # Path halving: every other node on the way now points to its grandparent.
+        parents[node] = parents[parents[node]]
+        node = parents[node]
+    return node
+
+
+@njit(cache=True)
+def grow_forest(parents, sizes, sources, targets):
+    """Return which edges a spanning forest takes: in order, those that join two parts; (m,) bool.
+
+    `parents` and `sizes`, (n,) int32, are the parts so far, changed in place; at first 0..n - 1 and
+    ones. Edges may come in several calls.
     """
-    product = np.zeros(vectors.shape, dtype=np.float32)
-    for row in prange(indptr.size - 1):
-        total = product[row]
-        for entry in range(indptr[row], indptr[row + 1]):
-            weight = weights[entry] if weights.size == indices.size else weights[0]
-            factor = np.float32(rows[row] * weight * columns[indices[entry]])
-            other = vectors[indices[entry]]
-            for k in range(total.size):
-                total[k] += factor * other[k]
-    return product
+    kept = np.zeros(sources.size, dtype=np.bool_)
+    for edge in range(sources.size):
+        small, large = _root(parents, sources[edge]), _root(parents, targets[edge])
+        if small == large:
+            continue
+        if sizes[small] > sizes[large]:
+            small, large = large, small
+        parents[small] = large
+        sizes[large] += sizes[small]
+        kept[edge] = True
+    return kept

@@ -1,7 +1,5 @@
 """Non-edges: fixed sets of them per node, and the edges to leave out of a shared block."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit, prange
 
@@ -18,15 +16,11 @@ def _contains(values, count, x):
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def fixed_negatives_of(indptr, indices, nodes, set_size, seed, distinct):
-    """Draw for each of some nodes non-neighbours, itself left out, uniformly.
+def fixed_negatives(indptr, indices, nodes, set_size, seed, distinct):
+    """Draw non-neighbours of each node uniformly, the node itself left out: (k, set_size) int32.
 
-    Args:
-        nodes: (k,) ids; what one gets does not depend on the others.
-        distinct: draw none twice; a node with fewer than `set_size` has them all, then -1.
-
-    Returns:
-        (k, set_size) int32; all -1 for a node without non-neighbours.
+    The draws of a node do not depend on the others. If they are `distinct`, a node with too few
+    gets them all, then -1; a node without any has only -1.
     """
     num_nodes = indptr.size - 1
     negatives = np.full((nodes.size, set_size), -1, dtype=np.int32)
@@ -36,10 +30,9 @@ def fixed_negatives_of(indptr, indices, nodes, set_size, seed, distinct):
         degree = indptr[node + 1] - indptr[node]
         has_loop = find_edge(indptr, indices, node, node) >= 0
         candidates = num_nodes - degree - (0 if has_loop else 1)
-        # Rejection wants at least half of all nodes to be acceptable at the last draw.
+        # Rejection is quick if at least half of all nodes are acceptable at the last draw.
         if candidates - (set_size if distinct else 0) > num_nodes // 2:
-            count = 0
-            draw = 0
+            count, draw = 0, 0
             while count < set_size:
                 other = draw_below(seed, node, draw, num_nodes)
                 draw += 1
@@ -56,12 +49,6 @@ def fixed_negatives_of(indptr, indices, nodes, set_size, seed, distinct):
             for k in range(set_size):
                 row[k] = everyone[draw_below(seed, node, num_nodes + k, candidates)]
     return negatives
-
-
-@njit(cache=True, nogil=True)
-def fixed_negatives(indptr, indices, set_size, seed, distinct):
-    """Draw for every node what `fixed_negatives_of` draws: (n, set_size) int32."""
-    return fixed_negatives_of(indptr, indices, np.arange(indptr.size - 1), set_size, seed, distinct)
 
 
 @njit(cache=True, nogil=True)
@@ -82,11 +69,7 @@ def _reservoir(indptr, indices, node, num_nodes, seed, row):
 
 @njit(cache=True, nogil=True, parallel=True)
 def draw_negatives(fixed, sources, num_negatives, seed, distinct):
-    """Draw from each source's fixed set, without replacement if `distinct`.
-
-    Returns:
-        (p, num_negatives) int32, -1 where the set is too small.
-    """
+    """Draw from each source's fixed set: (p, num_negatives) int32, -1 where it is too small."""
     drawn = np.full((sources.size, num_negatives), -1, dtype=np.int32)
     for i in prange(sources.size):
         row = fixed[sources[i]]
@@ -99,7 +82,7 @@ def draw_negatives(fixed, sources, num_negatives, seed, distinct):
             continue
         wanted = min(num_negatives, size)
         chosen = np.empty(wanted, dtype=np.int64)
-        # Floyd's sampling: one draw an element, no copy of the set.
+        # Floyd's sampling: one draw per element, no copy of the set.
         for k in range(wanted):
             last = size - wanted + k
             slot = draw_below(seed, i, k, last + 1)
@@ -114,20 +97,15 @@ def draw_negatives(fixed, sources, num_negatives, seed, distinct):
 def edges_in_block(indptr, indices, sources, targets, scratch):
     """List the cells of the block sources x targets that are edges or pair a node with itself.
 
-    Args:
-        sources, targets: distinct node ids.
-        scratch: (n,) int32 full of -1; it is left so.
-
-    Returns:
-        rows and columns, each (c,) int64, row by row.
+    Return rows and columns, each (c,) int64, row by row. Ids are distinct on each side; `scratch`
+    is (n,) int32 full of -1, restored at the end.
     """
     for column in range(targets.size):
         scratch[targets[column]] = column
     bound = sources.size
     for row in range(sources.size):
         bound += indptr[sources[row] + 1] - indptr[sources[row]]
-    rows = np.empty(bound, dtype=np.int64)
-    columns = np.empty(bound, dtype=np.int64)
+    rows, columns = np.empty((2, bound), dtype=np.int64)
     count = 0
     for row in range(sources.size):
         node = sources[row]
@@ -136,12 +114,10 @@ def edges_in_block(indptr, indices, sources, targets, scratch):
             column = scratch[indices[i]]
             looped = looped or indices[i] == node
             if column >= 0:
-                rows[count] = row
-                columns[count] = column
+                rows[count], columns[count] = row, column
                 count += 1
         if not looped and scratch[node] >= 0:
-            rows[count] = row
-            columns[count] = scratch[node]
+            rows[count], columns[count] = row, scratch[node]
             count += 1
     for column in range(targets.size):
         scratch[targets[column]] = -1
@@ -152,12 +128,8 @@ def edges_in_block(indptr, indices, sources, targets, scratch):
 def compact_ids(ids, scratch):
     """Number the distinct ids in the order of their first appearance.
 
-    Args:
-        ids: (p,) integers below n; negative ones stay -1.
-        scratch: (n,) int32 full of -1; it is left so.
-
-    Returns:
-        the distinct ids, (k,) int32, and the number of each id among them, (p,) int64.
+    Return the distinct ids, (k,) int32, and the number of each id among them, (p,) int64, -1 if it
+    is negative; `scratch` is (n,) int32 full of -1, restored at the end.
     """
     distinct = np.empty(min(ids.size, scratch.size), dtype=np.int32)
     numbers = np.empty(ids.size, dtype=np.int64)

@@ -1,6 +1,4 @@
-"""Counter-based random numbers: a draw is a hash of (seed, item, step), on any thread the same."""
-
-from __future__ import annotations
+"""Counter-based random numbers: a draw is a hash of (seed, item, step), the same on any thread."""
 
 import numpy as np
 from numba import njit
@@ -21,7 +19,7 @@ def _mix(x):
 
 @njit(cache=True, inline="always")
 def item_state(seed, item):
-    """Return what the draws of one item begin with; worth keeping where it has many."""
+    """Return the state from which all draws of an item are computed."""
     return _mix(np.uint64(seed) * _GOLDEN + np.uint64(item) * _ITEM)
 
 
@@ -47,21 +45,9 @@ def unit_at(state, step):
 
 
 @njit(cache=True, inline="always")
-def draw_bits(seed, item, step):
-    """Return 64 random bits decided by three integers."""
-    return bits_at(item_state(seed, item), step)
-
-
-@njit(cache=True, inline="always")
 def draw_below(seed, item, step, bound):
     """Return a random integer in 0..bound - 1, as `below_at`."""
     return below_at(item_state(seed, item), step, bound)
-
-
-@njit(cache=True, inline="always")
-def draw_unit(seed, item, step):
-    """Return a random float64 in [0, 1)."""
-    return unit_at(item_state(seed, item), step)
 
 
 @njit(cache=True, nogil=True)
@@ -69,5 +55,5 @@ def draw_units(seed, items):
     """Return one random float64 in [0, 1) per item."""
     units = np.empty(items.size, dtype=np.float64)
     for i in range(items.size):
-        units[i] = draw_unit(seed, items[i], 0)
+        units[i] = unit_at(item_state(seed, items[i]), 0)
     return units

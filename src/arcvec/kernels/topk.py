@@ -1,19 +1,15 @@
-"""The best k of many inner products: one small heap per query, fed tile by tile.
+"""The best k of many inner products, one small heap per query; and ranks among all nodes.
 
-Scores are made a few hundred at a time and looked through while they are still in the nearest
-cache; written out to memory they would cost more than the products do.
+Scores are computed a few hundred at a time and compared while they are in the nearest cache.
 """
-
-from __future__ import annotations
 
 import numpy as np
 from numba import njit, prange
 
 from arcvec.kernels.edges import find_edge
 
-TILE = 512
-"""Candidates in a tile: 16 coordinates of them, and the scores of four queries, are 40 KB."""
-
+TILE = 512  # candidates; fits the nearest cache with the scores of four queries
+LIST_TILE = 64  # vectors of a list: small, since half a tile of every list is padding
 _CHUNK = 64
 _ROWS_PER_TASK = 64
 
@@ -67,24 +63,21 @@ def _count_above(scores, threshold):
 
 
 @njit(cache=True)
-def _select(
-    scores, candidates, start, stop, node, known_indptr, known_indices, heap_scores, heap_ids, row
-):
-    """Feed the scores of candidates start .. stop - 1 to the heap in a row."""
-    for chunk in range(0, stop - start, _CHUNK):
-        end = min(chunk + _CHUNK, stop - start)
-        # Nearly every chunk has nothing to offer. Of a chunk that begins at 0 the compiler counts
-        # eight scores at a time, of indices from elsewhere one.
+def _select(scores, candidates, node, known, best, row):
+    """Feed the scores of some candidates to the heap in a row."""
+    heap_scores, heap_ids = best
+    for chunk in range(0, candidates.size, _CHUNK):
+        end = min(chunk + _CHUNK, candidates.size)
+        # Most chunks have no better score. Counting is vectorised if a slice begins at 0.
         if _count_above(scores[chunk:end], heap_scores[row, 0]) == 0:
             continue
         for j in range(chunk, end):
             if not scores[j] > heap_scores[row, 0]:
                 continue
-            # Known candidates are looked up only here, where one would enter the heap.
-            candidate = candidates[start + j]
-            if candidate == node or find_edge(known_indptr, known_indices, node, candidate) >= 0:
-                continue
-            replace_worst(heap_scores, heap_ids, row, scores[j], candidate)
+            # Known candidates are looked up only if they would enter the heap.
+            candidate = candidates[j]
+            if candidate != node and find_edge(known[0], known[1], node, candidate) < 0:
+                replace_worst(heap_scores, heap_ids, row, scores[j], candidate)
 
 
 @njit(cache=True, parallel=True)
@@ -99,31 +92,92 @@ def keep_best(
     Args:
         queries: (q, d) float32 vectors, d a multiple of 4.
         nodes: (q,) ids of the query nodes, which are no candidates of themselves.
-        tiles: (t, d, TILE) float32: vectors of candidates, in the columns of t tiles; the last
-            columns may be padding. A score that is NaN is skipped.
-        candidates: (c,) ascending ids of the candidates, c at most t * TILE.
+        tiles: (t, d, TILE) float32, vectors of candidates in columns; the last may be padding. A
+            score that is NaN is skipped.
+        candidates: (c,) ascending ids, c at most t * TILE.
         known_indptr, known_indices: CSR of the candidates each node already has; skipped.
-        best_scores, best_ids: (q, k) float32 and int32, heaps that start with -inf and -1.
+        best_scores, best_ids: (q, k), heaps that start with -inf and -1.
     """
-    num_tasks = (nodes.size + _ROWS_PER_TASK - 1) // _ROWS_PER_TASK
-    for task in prange(num_tasks):
+    known, best = (known_indptr, known_indices), (best_scores, best_ids)
+    for task in prange(-(-nodes.size // _ROWS_PER_TASK)):
         scores = np.empty((4, tiles.shape[2]), dtype=np.float32)
         for tile in range(tiles.shape[0]):
-            start = tile * tiles.shape[2]
-            stop = min(start + tiles.shape[2], candidates.size)
+            some = candidates[tile * tiles.shape[2] : (tile + 1) * tiles.shape[2]]
             end = min((task + 1) * _ROWS_PER_TASK, nodes.size)
             for first in range(task * _ROWS_PER_TASK, end, 4):
                 _score_four(queries, first, tiles, tile, scores)
                 for row in range(first, min(first + 4, end)):
-                    _select(
-                        scores[row - first],
-                        candidates,
-                        start,
-                        stop,
-                        nodes[row],
-                        known_indptr,
-                        known_indices,
-                        best_scores,
-                        best_ids,
-                        row,
-                    )
+                    _select(scores[row - first], some, nodes[row], known, best, row)
+
+
+@njit(cache=True, fastmath={"contract"})
+def _score_one(queries, row, tiles, tile, scores):
+    scores[:] = 0
+    for i in range(0, queries.shape[1], 4):
+        a, b, c, d = queries[row, i], queries[row, i + 1], queries[row, i + 2], queries[row, i + 3]
+        for j in range(tiles.shape[2]):
+            x0, x1 = tiles[tile, i, j], tiles[tile, i + 1, j]
+            x2, x3 = tiles[tile, i + 2, j], tiles[tile, i + 3, j]
+            scores[j] += a * x0 + b * x1 + c * x2 + d * x3
+
+
+@njit(cache=True, parallel=True)
+def keep_best_of_lists(
+    queries, nodes, probes, starts, tiles, members, allowed, known, best_scores, best_ids
+):
+    """Update the best members of some lists for each query, in place; see `keep_best`.
+
+    Args:
+        probes: (q, p) lists to search for each query; -1 for none.
+        starts, tiles, members: as in `VectorIndex`.
+        allowed: (num_nodes,) bool, which ids may be chosen.
+        known: indptr and indices of a CSR, the ids each node already has; skipped.
+    """
+    for row in prange(nodes.size):
+        node = nodes[row]
+        scores = np.empty(tiles.shape[2], dtype=np.float32)
+        for probe in range(probes.shape[1]):
+            chosen = probes[row, probe]
+            if chosen < 0:
+                continue
+            for tile in range(starts[chosen], starts[chosen + 1]):
+                _score_one(queries, row, tiles, tile, scores)
+                # Most tiles have no better score.
+                if _count_above(scores, best_scores[row, 0]) == 0:
+                    continue
+                for j in range(tiles.shape[2]):
+                    member = members[tile, j]
+                    if member < 0 or not scores[j] > best_scores[row, 0]:
+                        continue
+                    is_other = member != node and allowed[member]
+                    if is_other and find_edge(known[0], known[1], node, member) < 0:
+                        replace_worst(best_scores, best_ids, row, scores[j], member)
+
+
+@njit(cache=True, parallel=True)
+def rank_targets(scores, sources, first_target, targets, known_indptr, known_indices):
+    """Return the rank of each target among the candidates of its source, 1 for the best.
+
+    Candidates are all nodes but the source itself, its known targets, and its other targets here.
+    Equal scores share the mean of their ranks; a score of NaN has rank NaN.
+
+    Args:
+        scores: (s, n) float32, each source against every node; overwritten.
+        first_target: (s + 1,) where in `targets` those of each source start.
+    """
+    ranks = np.empty(targets.size, dtype=np.float64)
+    for i in prange(sources.size):
+        source, row = sources[i], scores[i]
+        asked = targets[first_target[i] : first_target[i + 1]]
+        own_scores = row[asked]
+        # NaN compares false with everything, so masked nodes are never counted.
+        row[source], row[asked] = np.nan, np.nan
+        row[known_indices[known_indptr[source] : known_indptr[source + 1]]] = np.nan
+        for j in range(asked.size):
+            own = own_scores[j]
+            greater, equal = np.int32(0), np.int32(0)
+            for node in range(row.size):
+                greater += np.int32(row[node] > own)
+                equal += np.int32(row[node] == own)
+            ranks[first_target[i] + j] = np.nan if np.isnan(own) else 1 + greater + equal / 2
+    return ranks

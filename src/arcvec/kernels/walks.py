@@ -1,16 +1,12 @@
-"""Random walks over CSR adjacencies: first order, node2vec's second order, and alternating.
+"""Random walks over CSR adjacencies (first order, second order, alternating) and their pairs.
 
-Every draw is decided by (seed, number of the walk, number of the draw): a walk is the same on any
-thread and however many walks are made in one call. Where `cumulative` is empty all edges
-of a node are equally likely; else it holds the running sums of weights inside each row.
+A draw depends only on (seed, number of the walk, number of the draw), so a walk is the same on any
+thread and in a call of any size. If `cumulative` is empty, all edges of a node are equally likely;
+otherwise it holds the running sums of weights inside each row.
 
-In a graph larger than the caches a step waits for memory twice: for the row of its node, and for
-the target it draws there. One walk can only wait, as each step begins where the last one ended. So
-a thread takes a group of walks in lock step: it asks for all their rows, then for all their
-targets, and memory answers many at a time.
+Memory latency dominates in graphs larger than the caches. So a thread moves a group of walks in
+lock step: it reads all their rows, then all their targets, and the reads overlap.
 """
-
-from __future__ import annotations
 
 import numpy as np
 from numba import njit, prange
@@ -18,10 +14,7 @@ from numba import njit, prange
 from arcvec.kernels.edges import find_edge
 from arcvec.kernels.rng import below_at, item_state, unit_at
 
-# Walks in lock step. More do not make memory faster, and what a group keeps must stay in the
-# nearest cache.
-_GROUP = 64
-
+_GROUP = 64  # walks in lock step: the state of a group must stay in the nearest cache
 # A rejected proposal costs two draws; after this many, scanning the row once is cheaper.
 _MAX_PROPOSALS = 32
 _DRAWS_PER_STEP = 2 * _MAX_PROPOSALS + 1
@@ -54,8 +47,8 @@ def _upper_bound(values, low, high, x):
 
 @njit(cache=True, inline="always")
 def _draw_place(indptr, cumulative, node, state, draw):
-    """Return where in `indices` a neighbour of `node` drawn by weight stands, or -1 without any."""
-    # Unsigned positions: signed ones are looked at again, in case they count from the end.
+    """Return the position in `indices` of a neighbour drawn by weight, or -1 without any."""
+    # Unsigned positions: numba checks signed ones for counting from the end.
     first, last = indptr[np.uint64(node)], indptr[np.uint64(node) + np.uint64(1)]
     if cumulative.size == 0:
         place = first + below_at(state, draw, last - first)
@@ -68,11 +61,7 @@ def _draw_place(indptr, cumulative, node, state, draw):
 
 @njit(cache=True, inline="always")
 def _start_group(starts, begin, seed, first_walk, walks):
-    """Put the walks of a group at their starts, and -1 wherever they may come to.
-
-    Returns:
-        Of each walk its row in `walks`, its node, and its state for the random draws.
-    """
+    """Put a group of walks at their starts; return their rows in `walks`, nodes and states."""
     size = min(_GROUP, starts.size - begin)
     rows = np.arange(begin, begin + size)
     nodes = starts[begin : begin + size].copy()
@@ -86,21 +75,14 @@ def _start_group(starts, begin, seed, first_walk, walks):
 
 
 @njit(cache=True, nogil=True)
-def _step_group(indptr, indices, cumulative, group, places, live, step, walks):
-    """Take one step with the first `live` walks of a group, and drop those that cannot.
-
-    Args:
-        group: rows, nodes and states of the walks.
-        places: scratch, (size of the group,) int64.
-
-    Returns:
-        How many walks are left.
-    """
+def _step_group(adjacency, group, places, live, step, walks):
+    """Step with the first `live` walks of a group, drop those that end, return how many stay."""
+    indptr, indices, cumulative = adjacency
     rows, nodes, states = group
     left = 0
     for k in range(live):
         place = _draw_place(indptr, cumulative, nodes[k], states[k], step)
-        # Kept in any case, and overwritten if it has ended: nobody can foretell which walk will.
+        # Always written, and overwritten if the walk has ended: no branch to mispredict.
         rows[left], states[left], places[left] = rows[k], states[k], place
         left += place >= 0
     for k in range(left):
@@ -110,69 +92,44 @@ def _step_group(indptr, indices, cumulative, group, places, live, step, walks):
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def first_order_walks(indptr, indices, cumulative, starts, length, seed, first_walk):
-    """Walk from each start along out-edges.
+def alternating_walks(
+    indptr, indices, cumulative, in_indptr, in_indices, in_cumulative, starts, length, seed, first
+):
+    """Walk u -> x <- y -> v ...: along an out-edge, back along an in-edge, and so on.
+
+    Even positions hold sources and odd positions targets.
 
     Args:
-        indptr, indices: CSR adjacency, (n + 1,) int64 and (m,) int32.
         cumulative: (m,) float64 from `cumulative_weights`, or empty.
-        starts: (w,) int32, first node of each walk.
+        in_indptr, in_indices, in_cumulative: the transposed adjacency, in the same form.
         length: nodes per walk, the start included.
-        first_walk: number of the first walk, for the random draws.
+        first: number of the first walk, for the random draws.
 
     Returns:
-        (w, length) int32. A walk that meets a node without out-edges stops; the rest of its row
-        is -1.
+        (w, length) int32, -1 after a node without edges to follow.
     """
     walks = np.empty((starts.size, length), dtype=np.int32)
+    out, into = (indptr, indices, cumulative), (in_indptr, in_indices, in_cumulative)
     for number in prange(-(-starts.size // _GROUP)):
-        group = _start_group(starts, number * _GROUP, seed, first_walk, walks)
+        group = _start_group(starts, number * _GROUP, seed, first, walks)
         places = np.empty(_GROUP, dtype=np.int64)
         live = group[0].size
         for step in range(1, length):
-            live = _step_group(indptr, indices, cumulative, group, places, live, step, walks)
+            if step % 2 == 1:
+                live = _step_group(out, group, places, live, step, walks)
+            else:
+                live = _step_group(into, group, places, live, step, walks)
             if live == 0:
                 break
     return walks
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def alternating_walks(
-    indptr,
-    indices,
-    cumulative,
-    in_indptr,
-    in_indices,
-    in_cumulative,
-    starts,
-    length,
-    seed,
-    first_walk,
-):
-    """Walk u -> x <- y -> v ...: along an out-edge, back along an in-edge, and so on.
-
-    Even positions hold sources and odd positions targets. Only the first step can fail, where a
-    start has no out-edges.
-
-    Args:
-        in_indptr, in_indices, in_cumulative: the transposed adjacency, in the same form.
-
-    Returns:
-        (w, length) int32, -1 where the walk ended.
-    """
-    walks = np.empty((starts.size, length), dtype=np.int32)
-    for number in prange(-(-starts.size // _GROUP)):
-        group = _start_group(starts, number * _GROUP, seed, first_walk, walks)
-        places = np.empty(_GROUP, dtype=np.int64)
-        live = group[0].size
-        for step in range(1, length):
-            if step % 2 == 1:
-                live = _step_group(indptr, indices, cumulative, group, places, live, step, walks)
-            else:
-                live = _step_group(
-                    in_indptr, in_indices, in_cumulative, group, places, live, step, walks
-                )
-    return walks
+@njit(cache=True, nogil=True)
+def first_order_walks(indptr, indices, cumulative, starts, length, seed, first):
+    """Walk from each start along out-edges; arguments and result as in `alternating_walks`."""
+    return alternating_walks(
+        indptr, indices, cumulative, indptr, indices, cumulative, starts, length, seed, first
+    )
 
 
 @njit(cache=True, inline="always")
@@ -187,7 +144,7 @@ def _bias(indptr, indices, previous, proposed, p, q):
 
 @njit(cache=True, inline="always")
 def _is_kept(indptr, indices, previous, proposed, p, q, x):
-    """Tell whether the bias of a proposal is above x; edges are looked up only if they decide."""
+    """Return whether the bias of a proposal is above x; look up an edge only if it decides."""
     if proposed == previous:
         return x < 1.0 / p
     if x < min(1.0, 1.0 / q):
@@ -220,12 +177,8 @@ def _scan_second_order(indptr, indices, cumulative, previous, node, p, q, x):
 def second_order_walks(indptr, indices, cumulative, starts, length, p, q, seed, first_walk):
     """Walk from each start with node2vec's p and q, by rejection: no table per edge.
 
-    A neighbour is proposed by weight and kept with its bias over the largest bias. After a few
-    rejections the row is scanned instead, which leaves the distribution exact: proposals are
-    independent, so what was rejected says nothing about what comes next.
-
-    Returns:
-        (w, length) int32, -1 where the walk ended.
+    A neighbour is proposed by weight and accepted with probability bias / largest bias; after a
+    few rejections the row is scanned instead. Otherwise as `alternating_walks`.
     """
     walks = np.empty((starts.size, length), dtype=np.int32)
     for number in prange(-(-starts.size // _GROUP)):
@@ -236,11 +189,7 @@ def second_order_walks(indptr, indices, cumulative, starts, length, p, q, seed, 
 
 @njit(cache=True, inline="always")
 def _draw_place_or_return(indptr, node, excess, state, draw):
-    """Return where in `indices` a neighbour stands, or the end of the row to go back; -1 without.
-
-    Args:
-        excess: how many neighbours going back counts for, beside the one it is.
-    """
+    """Return the position of a neighbour, the end of the row for going back, or -1 without any."""
     first, last = indptr[np.uint64(node)], indptr[np.uint64(node) + np.uint64(1)]
     if first == last:
         return np.int64(-1)
@@ -250,7 +199,7 @@ def _draw_place_or_return(indptr, node, excess, state, draw):
 
 @njit(cache=True, nogil=True)
 def _walk_second_order(indptr, indices, cumulative, group, p, q, walks):
-    """Walk a group to its end: in a turn every walk has one proposal, and steps if it is kept."""
+    """Walk a group to its end; every walk gets one proposal per round, and steps if it is kept."""
     rows, nodes, states = group
     live, length = rows.size, walks.shape[1]
     previous = np.full(live, -1, dtype=np.int32)
@@ -258,9 +207,8 @@ def _walk_second_order(indptr, indices, cumulative, group, p, q, walks):
     rejected = np.zeros(live, dtype=np.int64)
     places = np.empty(live, dtype=np.int64)
     largest = max(1.0, 1.0 / q)
-    # Where going back counts more than all else, it is proposed apart for what it counts more: held
-    # against its bias, most other proposals would be rejected. With weights, that would have to be
-    # looked up first.
+    # If going back has the largest bias, it gets an extra proposal for the excess: otherwise most
+    # other proposals would be rejected. With weights, the edge back would have to be found first.
     excess = max(0.0, 1.0 / p - largest) / largest
     if cumulative.size:
         largest, excess = max(largest, 1.0 / p), 0.0
@@ -303,3 +251,41 @@ def _walk_second_order(indptr, indices, cumulative, group, p, q, walks):
             walks[rows[k], steps[k]] = proposed
             steps[k] += 1
             rejected[k] = 0
+
+
+@njit(cache=True, inline="always")
+def _is_pair(walks, i, a, b, alternating, self_pairs):
+    """Return whether positions a (source) and b (target) of walk i make a pair."""
+    if a == b or walks[i, a] < 0 or walks[i, b] < 0:
+        return False
+    if alternating and (a % 2 == 1 or b % 2 == 0):
+        return False
+    return self_pairs or walks[i, a] != walks[i, b]
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def window_pairs(walks, left, right, alternating, self_pairs):
+    """Return all pairs (source, target) within a window, walk by walk (the paper's Eq. 9).
+
+    Args:
+        left, right: how far before and after the source a target may be.
+        alternating: take only even positions as sources and odd ones as targets.
+        self_pairs: keep pairs whose two nodes are the same.
+    """
+    num_walks, length = walks.shape
+    counts = np.zeros(num_walks + 1, dtype=np.int64)
+    for i in prange(num_walks):
+        for a in range(length):
+            for b in range(max(0, a - left), min(length, a + right + 1)):
+                if _is_pair(walks, i, a, b, alternating, self_pairs):
+                    counts[i + 1] += 1
+    offsets = np.cumsum(counts)
+    sources, targets = np.empty((2, offsets[-1]), dtype=np.int32)
+    for i in prange(num_walks):
+        k = offsets[i]
+        for a in range(length):
+            for b in range(max(0, a - left), min(length, a + right + 1)):
+                if _is_pair(walks, i, a, b, alternating, self_pairs):
+                    sources[k], targets[k] = walks[i, a], walks[i, b]
+                    k += 1
+    return sources, targets

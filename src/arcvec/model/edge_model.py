@@ -18,7 +18,6 @@ projections would have half of them each, and learn the same product twice.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -28,10 +27,12 @@ from torch.nn import functional as F
 
 from arcvec.model.settings import ModelSettings
 from arcvec.model.sides import Sides
+from arcvec.parallel.alone import Alone
 
 _CHUNK = 1 << 14
 # Graphs are more often alike within than across: few coordinates of a tied model start negative.
 _ONE_NEGATIVE_IN = 8
+_ALONE = Alone()
 Statistics = list[tuple[Tensor, Tensor]]
 
 
@@ -70,32 +71,27 @@ class EdgeModel(nn.Module):
     ) -> None:
         super().__init__()
         self.settings = settings
-        deep, symmetric = bool(settings.hidden), settings.kind == "symmetric"
-        manifold_dim = dim if symmetric else settings.manifold_dim
+        kind = settings.kind
+        manifold_dim = dim if kind == "symmetric" else settings.manifold_dim
         sizes = (settings.node_dim, *settings.hidden, manifold_dim)
-        shapes = list(pairwise(sizes)) if deep else []
-        inputs = manifold_dim if deep else settings.node_dim  # of the projections
-        self.layers = nn.ModuleList(
-            # No bias: BatchNorm, which follows, takes it off again.
-            nn.Linear(*shape, bias=False)
-            for shape in shapes
-        )
+        shapes = list(pairwise(sizes)) if settings.hidden else []
+        inputs = manifold_dim if settings.hidden else settings.node_dim  # of the projections
+        # No bias: BatchNorm, which follows, subtracts it again.
+        self.layers = nn.ModuleList(nn.Linear(*shape, bias=False) for shape in shapes)
         self.norms = nn.ModuleList(
             nn.BatchNorm1d(outputs, track_running_stats=False) for _, outputs in shapes
         )
         self.scale = self.source_projection = self.target_projection = self.mixture = None
-        if symmetric:
+        if kind in ("symmetric", "tied"):
             self.scale = nn.Parameter(torch.empty(dim))
-        elif settings.kind == "tied":
-            self.scale = nn.Parameter(torch.empty(dim))
+        if kind == "tied":
             self.source_projection = nn.Parameter(torch.empty(dim, inputs))
-        else:
+        elif kind != "symmetric":
             self.source_projection = nn.Parameter(torch.empty(dim // 2, inputs))
             self.target_projection = nn.Parameter(torch.empty(dim // 2, inputs))
         if projections > 1:
             # Both signs: positive parts alone could never score a non-edge below 0.
-            signs = 1.0 - 2.0 * (torch.arange(projections) % 2)
-            self.mixture = nn.Parameter(signs)
+            self.mixture = nn.Parameter(1.0 - 2.0 * (torch.arange(projections) % 2))
         self._initialise(dim, generator)
 
     @staticmethod
@@ -119,10 +115,9 @@ class EdgeModel(nn.Module):
             return
         columns, inputs = self.source_projection.shape
         norm_of_f = inputs**0.5 if self.layers else 1.0
-        std = columns**-0.25 / norm_of_f
-        nn.init.normal_(self.source_projection, std=std, generator=generator)
-        if self.target_projection is not None:
-            nn.init.normal_(self.target_projection, std=std, generator=generator)
+        for projection in (self.source_projection, self.target_projection):
+            if projection is not None:
+                nn.init.normal_(projection, std=columns**-0.25 / norm_of_f, generator=generator)
         if self.scale is not None:
             nn.init.ones_(self.scale)
             self.scale.data[::_ONE_NEGATIVE_IN] = -1.0
@@ -131,7 +126,8 @@ class EdgeModel(nn.Module):
         """Return the two sides of a batch's nodes.
 
         Args:
-            rows: (k, node_dim) of distinct nodes; BatchNorm normalises over these.
+            rows: (k, node_dim) of distinct nodes; BatchNorm normalises over these, so each worker
+                over its own nodes of the batch.
             anchor_only: let no gradient reach `rows` through the target side.
         """
         manifold = self.manifold(rows)  # (k, manifold_dim)
@@ -162,8 +158,7 @@ class EdgeModel(nn.Module):
         """Return f(rows), normalised by the batch or by given statistics.
 
         Args:
-            statistics: (mean, variance) for each BatchNorm layer.
-            until_norm: stop there and return what that BatchNorm layer would be given.
+            until_norm: return the input of that BatchNorm layer instead.
         """
         x: Tensor = rows
         for i, (layer, norm) in enumerate(zip(self.layers, self.norms, strict=True)):
@@ -172,27 +167,19 @@ class EdgeModel(nn.Module):
             if i == until_norm:
                 return x
             if statistics is None:
-                x = self.normalise(x, norm)
+                x = _normalise(x, norm)
             else:
                 x = F.batch_norm(x, *statistics[i], norm.weight, norm.bias, eps=norm.eps)
             if i + 1 < len(self.layers) or self.settings.output_relu:
                 x = F.relu(x)
         return x
 
-    def normalise(self, x: Tensor, norm: nn.BatchNorm1d) -> Tensor:
-        """Return what a BatchNorm layer makes of its input, by the statistics of the batch."""
-        return F.batch_norm(x, None, None, norm.weight, norm.bias, training=True, eps=norm.eps)
-
-    def over_all_nodes(self, sums: Tensor) -> Tensor:
-        """Return sums over all nodes, given those over the nodes of one table."""
-        return sums
-
     @torch.no_grad()
-    def embed(self, table: NodeTable) -> Sides:
-        """Return the two sides of all nodes, normalised over all nodes by their weights."""
+    def embed(self, table: NodeTable, workers: Alone = _ALONE) -> Sides:
+        """Return the two sides of a worker's nodes, normalised over all nodes by their weights."""
         statistics: Statistics = []
         for i in range(len(self.norms)):
-            statistics.append(self._population_statistics(table, statistics, i))
+            statistics.append(self._population_statistics(table, statistics, i, workers))
         sources, targets, norms = [], [], []
         for rows, _ in table.chunks():
             manifold = self.manifold(rows, statistics)
@@ -202,32 +189,39 @@ class EdgeModel(nn.Module):
             norms.append(manifold.norm(dim=1))
         source = torch.cat(sources)
         sources.clear()  # the parts of one side, and the whole of it, are enough at once
-        return replace(
-            some,  # scale and mixture are the same in all parts
-            source=source,
-            target=torch.cat(targets),
-            scale=None if some.scale is None else some.scale.detach().clone(),
-            mixture=None if some.mixture is None else some.mixture.detach().clone(),
-            spread=self.spread(torch.cat(norms)),
-        )
-
-    def spread(self, norms: Tensor) -> Tensor:
-        """Return the standard deviation over all nodes, given numbers of those of one table."""
-        return norms.std(correction=0)
+        weights = (some.scale, some.mixture)  # the same in all parts
+        scale, mixture = (None if part is None else part.detach().clone() for part in weights)
+        spread = _standard_deviation(torch.cat(norms), workers)
+        return Sides(source, torch.cat(targets), scale, mixture, spread)
 
     def _population_statistics(
-        self, table: NodeTable, known: Statistics, norm: int
+        self, table: NodeTable, known: Statistics, norm: int, workers: Alone
     ) -> tuple[Tensor, Tensor]:
         total, squares = torch.tensor(0.0), torch.tensor(0.0)
         for rows, weights in table.chunks():
             x = self.manifold(rows, known, until_norm=norm).double()
             total = total + weights.double() @ x
             squares = squares + weights.double() @ x.square()
-        weight = self.over_all_nodes(table.weights.double().sum())
-        total, squares = self.over_all_nodes(total), self.over_all_nodes(squares)
+        weight, total, squares = map(workers.sum, (table.weights.double().sum(), total, squares))
         mean = total / weight
         variance = (squares / weight - mean.square()).clamp_min(0)
         return mean.float(), variance.float()
+
+
+def _normalise(x: Tensor, norm: nn.BatchNorm1d) -> Tensor:
+    """Return what a BatchNorm layer makes of its input, by the statistics of the batch."""
+    if len(x) < 2:
+        return norm.bias + 0 * x  # one node has no spread
+    return F.batch_norm(x, None, None, norm.weight, norm.bias, training=True, eps=norm.eps)
+
+
+def _standard_deviation(numbers: Tensor, workers: Alone) -> Tensor:
+    """Return the standard deviation over all workers' numbers."""
+    numbers = numbers.double()
+    sums = torch.stack([torch.ones_like(numbers).sum(), numbers.sum(), numbers.square().sum()])
+    count, total, squares = workers.sum(sums)
+    deviation: Tensor = (squares / count - (total / count).square()).clamp_min(0).sqrt().float()
+    return deviation
 
 
 class _AnchorOnly(torch.autograd.Function):

@@ -1,4 +1,7 @@
-"""The graph likelihood: its sampled form (Eq. 12), and Eq. 8 itself by blocks of non-edges."""
+"""The graph likelihood: its sampled form (Eq. 12), and Eq. 8 itself by blocks of non-edges.
+
+Losses are means. `count` is what a mean is over, where one worker has only a part of it.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +34,19 @@ class Objective:
     reversed_label: float
 
     def loss(self, sides: Sides, batch: Batch, output_l2: float = 0.0) -> Tensor:
-        """Return the loss of a batch, given the sides of `batch.nodes`.
+        """Return this worker's part of the loss of a batch.
 
         Args:
+            sides: of `batch.nodes`, followed by those that other workers sent.
             output_l2: weight of the squared norms of the vectors.
         """
         loss = self.likelihood(sides, batch)
         if output_l2:
-            vectors = sides.scaled_source, sides.target
-            loss = loss + output_l2 * output_penalty(*vectors, batch.counts.nodes)
+            own = (side[: len(batch.nodes)] for side in (sides.scaled_source, sides.target))
+            by_source, by_target = (
+                side.square().sum(dim=1).sum() / batch.counts.nodes for side in own
+            )
+            loss = loss + output_l2 * (by_source + by_target)
         return loss
 
     def likelihood(self, sides: Sides, batch: Batch) -> Tensor:
@@ -54,14 +61,12 @@ class Objective:
             places = at(batch.negatives)  # (B, K)
             sources = at(batch.sources).repeat_interleave(places.shape[1])
             negative = sides.pair_scores(sources, places.clamp_min(0).ravel())
-            loss = sampled_likelihood_loss(
-                positive, negative.view_as(places), places >= 0, counts.pairs
-            )
+            scores = positive, negative.view_as(places)
+            loss = sampled_likelihood_loss(*scores, places >= 0, counts.pairs)
         else:
             assert batch.block is not None
-            loss = soft_label_loss(positive, 1.0, counts.pairs)
             block = self._block_loss(sides, batch.block, counts.cells)
-            loss = loss + self.negatives.weight * block
+            loss = soft_label_loss(positive, 1.0, counts.pairs) + self.negatives.weight * block
         if batch.reversed_sources.size:
             turned = sides.pair_scores(at(batch.reversed_sources), at(batch.reversed_targets))
             turned_loss = soft_label_loss(turned, self.reversed_label, counts.reversed_edges)
@@ -90,7 +95,6 @@ def sampled_likelihood_loss(
         positive: (B,) scores g(u, v) of pairs seen in walks.
         negative: (B, K) scores g(u, v-) of non-edges of the same sources.
         exists: (B, K) bool, false where a source has fewer than K negatives.
-        count: pairs that the mean is over, where these are some of them.
     """
     # log(1 - sigmoid(x)) = logsigmoid(-x), which stays finite for large scores.
     negatives = torch.where(exists, F.logsigmoid(-negative), 0.0).sum(dim=1)
@@ -109,7 +113,6 @@ def block_loss(
     Args:
         source: (m, b) source vectors; target: (n, b) target vectors.
         skipped_rows, skipped_columns: (c,) cells that are not negatives.
-        count: cells that the mean is over, where these are some of them.
     """
     cells = len(source) * len(target) - len(skipped_rows)
     skipped = skipped_rows, skipped_columns
@@ -172,11 +175,10 @@ def mixture_block_loss(
     skipped_columns: Tensor,
     count: int | None = None,
 ) -> Tensor:
-    """Return what `block_loss` does for the scores of Eq. 5, left to autograd.
+    """Return `block_loss` of the scores of Eq. 5, left to autograd.
 
     Args:
-        source: (h, m, b); target: (h, n, b).
-        mixture: (h,) weights of the projections.
+        source: (h, m, b); target: (h, n, b); mixture: (h,) weights of the projections.
     """
     scores = torch.einsum("hmn,h->mn", F.relu(source @ target.transpose(1, 2)), mixture)
     counts = torch.ones_like(scores)
@@ -185,23 +187,8 @@ def mixture_block_loss(
 
 
 def soft_label_loss(scores: Tensor, label: float, count: int | None = None) -> Tensor:
-    """Return the mean cross-entropy of scores against one label in [0, 1]; 0 of no scores.
-
-    Args:
-        count: scores that the mean is over, where these are some of them.
-    """
+    """Return the mean cross-entropy of scores against one label in [0, 1]; 0 of no scores."""
     if scores.numel() == 0:
         return scores.sum()
     losses = label * F.softplus(-scores) + (1 - label) * F.softplus(scores)
     return losses.sum() / (count or scores.numel())
-
-
-def output_penalty(source: Tensor, target: Tensor, count: int | None = None) -> Tensor:
-    """Return the mean squared norm of the vectors, both sides added.
-
-    Args:
-        count: nodes that the mean is over, where these are some of them.
-    """
-    squares = (side.square().sum(dim=1).sum() for side in (source, target))
-    by_source, by_target = (square / (count or len(source)) for square in squares)
-    return by_source + by_target

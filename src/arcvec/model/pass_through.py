@@ -16,23 +16,15 @@ from arcvec.model.settings import ModelSettings
 
 
 def widened(settings: ModelSettings, numbers: int) -> ModelSettings:
-    """Return the settings of a model with room to hand so many numbers of a node through.
-
-    Raises:
-        ValueError: f ends with a relu, which would cut off what is negative.
-    """
+    """Return the settings of a model with room to hand so many numbers of a node through."""
     if settings.output_relu and settings.hidden:
         raise ValueError(
             "expected model.output_relu to be false: a relu at the end of the network cannot give "
             "earlier vectors back; leave it out, or begin without an earlier result"
         )
-    return settings.model_copy(
-        update={
-            "node_dim": settings.node_dim + numbers,
-            "hidden": tuple(size + 2 * numbers for size in settings.hidden),
-            "manifold_dim": settings.manifold_dim + numbers,
-        }
-    )
+    hidden = tuple(size + 2 * numbers for size in settings.hidden)
+    outer = {name: getattr(settings, name) + numbers for name in ("node_dim", "manifold_dim")}
+    return settings.model_copy(update={"hidden": hidden, **outer})
 
 
 @torch.no_grad()
@@ -51,12 +43,11 @@ def hand_through(model: EdgeModel, vectors: Tensor, scale: Tensor | None) -> Ten
     both_signs = torch.cat([same, -same])  # (2 * numbers, numbers)
     incoming = same
     for i, layer in enumerate(model.layers):
-        weight = layer.weight
-        assert isinstance(weight, Tensor)
+        assert isinstance(layer.weight, Tensor)
         last = i + 1 == len(model.layers)
         handed = incoming if last else both_signs @ incoming
-        weight[-len(handed) :] = 0
-        weight[-len(handed) :, -handed.shape[1] :] = handed
+        layer.weight[-len(handed) :] = 0
+        layer.weight[-len(handed) :, -handed.shape[1] :] = handed
         incoming = both_signs.T
     if model.scale is not None:
         assert scale is not None

@@ -22,23 +22,16 @@ class ModelSettings(Settings):
         "f(u)^T L diag(w) L^T f(v); auto: tied on undirected graphs, else asymmetric",
     )
     node_dim: int = Field(
-        64,
-        ge=1,
-        description="trainable numbers per node (the paper's D); the symmetric shallow model has "
-        "dim of them",
+        64, ge=1, description="trainable numbers per node (the paper's D); symmetric shallow: dim"
     )
     start: Literal["spectral", "random"] = Field(
-        "spectral",
-        description="where node vectors begin: at leading singular vectors of the graph and "
-        "degrees, or at random",
+        "spectral", description="node vectors begin at leading singular vectors, or at random"
     )
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(
         (64,), description="sizes of the hidden layers of f; none is the shallow model"
     )
     manifold_dim: int = Field(
-        64,
-        ge=1,
-        description="outputs of f (the paper's d); the symmetric deep model has dim of them",
+        64, ge=1, description="outputs of f (the paper's d); symmetric deep: dim"
     )
     output_relu: bool = Field(
         False, description="end f with a relu, as the paper's released code does"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from arcvec.kernels.pair_products import pair_product_gradients, pair_products
+from arcvec.kernels.rows import pair_product_gradients, pair_products
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +52,11 @@ class Sides:
         assert self.mixture is not None
         return side.view(len(side), len(self.mixture), -1).transpose(0, 1)
 
-    def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Yield the tensors there are, by name."""
-        for entry in fields(self):
-            tensor = getattr(self, entry.name)
-            if tensor is not None:
-                yield entry.name, tensor
+    def by_kind(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Return the tensors there are by name: those with a row for each node, and the others."""
+        rows = {"source": self.source, "target": self.target}
+        others = {"scale": self.scale, "mixture": self.mixture, "spread": self.spread}
+        return rows, {name: tensor for name, tensor in others.items() if tensor is not None}
 
 
 class _PairProducts(torch.autograd.Function):
@@ -69,15 +67,13 @@ class _PairProducts(torch.autograd.Function):
         ctx: Any, source: Tensor, target: Tensor, sources: Tensor, targets: Tensor
     ) -> Tensor:
         ctx.save_for_backward(source, target, sources, targets)
-        arrays = (source.detach().contiguous(), target.detach().contiguous(), sources, targets)
-        return torch.from_numpy(pair_products(*(part.numpy() for part in arrays)))
+        arrays = (source.detach(), target.detach(), sources, targets)
+        return torch.from_numpy(pair_products(*(part.contiguous().numpy() for part in arrays)))
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
         source, target, sources, targets = ctx.saved_tensors
-        arrays = (
-            *(gradient.contiguous(), source.detach().contiguous()),
-            *(target.detach().contiguous(), sources, targets),
-        )
-        by_source, by_target = pair_product_gradients(*(part.numpy() for part in arrays))
+        vectors = gradient, source.detach(), target.detach()
+        arrays = (part.contiguous().numpy() for part in (*vectors, sources, targets))
+        by_source, by_target = pair_product_gradients(*arrays)
         return torch.from_numpy(by_source), torch.from_numpy(by_target), None, None

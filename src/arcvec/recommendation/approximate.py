@@ -1,24 +1,15 @@
-"""The best new edges of a node, nearly always: only the candidates likely to score high are scored.
+"""Approximate search for the best new edges, which scores only the most promising candidates.
 
-Candidates lie in clusters (see `clusters`), and a query looks through those that promise most: a
-list of vectors per cluster, an inverted file. How many clusters that takes is not guessed: when the
-index is built, the exact answers of some hundred nodes tell behind how many clusters the asked part
-of them is found, at several depths. Whatever is scored is scored exactly, filters and known edges
-are passed over on the way, and nodes for which this would look through much of the graph, or find
-too little, are answered exactly.
-
-Why none of the libraries that build such indexes: `benchmarks/topk.py` measures them beside this.
-A graph of near neighbours (usearch, hnswlib, faiss) over inner products stays below .9 recall on
-vectors of soc-epinions, for long vectors are everybody's neighbours; over equally long vectors it
-reaches .97, at a third of the rate and after several times the time to build. The inverted file of
-faiss is nearer, at two thirds. And none knows of edges that are known already: how many of them
-come first must be guessed, and asked for again.
+This is an inverted file: candidates lie in clusters, and a query searches the best of them, as many
+as a sample of nodes needs for the requested recall. Filters and known edges are applied during the
+search. Nodes that would need much of the graph, or find too few candidates, are answered exactly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,77 +17,54 @@ from numpy.typing import NDArray
 from arcvec.embeddings import EdgeEmbeddings, Scores, Side
 from arcvec.graph.names import NodeIds
 from arcvec.recommendation import exact
-from arcvec.recommendation.candidates import Candidates, Direction
-from arcvec.recommendation.clusters import cluster, probing_queries, probing_vectors
-from arcvec.recommendation.search import (
-    as_tiles,
-    best_first,
-    best_vectors,
-    empty_heaps,
-    padded_vectors,
-)
+from arcvec.recommendation.exact import Candidates, Direction
+from arcvec.storage.arrays import load_array
+from arcvec.storage.atomic import new_folder
+from arcvec.storage.headers import read_header, verify_checksums, write_json
 
-DEPTHS = (10, 100, 1000)
-"""How far down the unfiltered ranking of a node the index can be asked to go."""
+logger = logging.getLogger(__name__)
 
-RECALL = 0.97
-"""The part of the best candidates that is to be found by default."""
+FORMAT, FORMAT_VERSION = "arcvec-index", 1
+ARRAYS = ("probing", "starts", "tiles", "members")
 
-SAMPLE = 400
-"""Nodes whose exact answers tell how many clusters to look through."""
-
-EXACT_ABOVE = 0.25
-"""Past this part of all clusters the exact way is as fast."""
+DEPTHS = (10, 100, 1000)  # in the unfiltered ranking of a node, at which probes are measured
+RECALL = 0.97  # default fraction of the best candidates to find
+SAMPLE = 400  # nodes whose exact answers decide the number of probes
+EXACT_ABOVE = 0.25  # fraction of all clusters above which exact search is as fast
+KMEANS_ROUNDS = 8
+SAMPLE_PER_CLUSTER = 64
+_BLOCK = 1 << 16
+_OTHER: dict[Side, Side] = {"source": "target", "target": "source"}
 
 
 @dataclass(frozen=True, eq=False)
 class VectorIndex:
-    """The vectors of one side of all nodes, in clusters; made by `build_index`.
+    """The vectors of one side of all nodes, in clusters; made by `build_index`."""
 
-    Attributes:
-        side: whose vectors these are: of the targets, to be found for sources, or of the sources.
-            Where scores are the same in both directions, the targets serve for both.
-        recall: the part of the best candidates that is to be found, from 0 to 1.
-        probing: (clusters, d + 1) float32, see `probing_vectors`.
-        starts: (clusters + 1,) int64, where the tiles of each cluster start.
-        tiles: (t, d, LIST_TILE) float32, the vectors, in columns; possibly memory-mapped.
-        members: (t, LIST_TILE) int32, their nodes; -1 for padding.
-        probes: clusters to look through for each of `DEPTHS`.
-    """
-
-    side: Side
+    side: Side  # "target" serves both directions if scores are the same in both
     recall: float
-    probing: Scores
-    starts: NDArray[np.int64]
-    tiles: Scores
-    members: NDArray[np.int32]
-    probes: tuple[int, ...]
+    probing: Scores  # (clusters, d + 1), see `_probing_vectors`
+    starts: NDArray[np.int64]  # (clusters + 1,) where the tiles of each cluster start
+    tiles: Scores  # (t, d, LIST_TILE) the vectors, in columns; possibly memory-mapped
+    members: NDArray[np.int32]  # (t, LIST_TILE) their nodes; -1 for padding
+    probes: tuple[int, ...]  # clusters to search for each of `DEPTHS`
 
     @property
     def num_clusters(self) -> int:
-        """Clusters, empty ones included."""
+        """Number of clusters, empty ones included."""
         return len(self.probing)
 
     def best_of(
-        self,
-        embeddings: EdgeEmbeddings,
-        ids: NodeIds,
-        k: int,
-        candidates: Candidates,
-        direction: Direction,
-    ) -> tuple[NDArray[np.int32], Scores]:
-        """Return the answers of `top_k` for a few nodes at once, some perhaps missed.
-
-        Raises:
-            ValueError: the index holds the other side.
-        """
+        self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates
+    ) -> exact.BestEdges:
+        """Return the answers of `top_k` for a few nodes at once; some edges may be missed."""
+        direction = candidates.direction
         if self.side != indexed_side(embeddings, direction):
             raise ValueError(
                 f"expected an index for the direction {direction}, got one of {self.side} vectors; "
                 f'build it with build_index(embeddings, "{direction}")'
             )
-        best = np.full((len(ids), k), -1, dtype=np.int32)
-        scores = np.full((len(ids), k), -np.inf, dtype=np.float32)
+        best, scores = exact.empty_heaps(len(ids), k)
         levels = self._levels(ids, k, candidates)
         for level in np.unique(levels[levels < len(self.probes)]):
             rows = np.flatnonzero(levels == level)
@@ -105,56 +73,47 @@ class VectorIndex:
             )
         short = np.flatnonzero(best[:, -1] < 0)
         if short.size:
-            best[short], scores[short] = exact.best_of(
-                embeddings, ids[short], k, candidates, direction
-            )
+            best[short], scores[short] = exact.best_of(embeddings, ids[short], k, candidates)
         return best, scores
 
     def _levels(self, ids: NodeIds, k: int, candidates: Candidates) -> NDArray[np.int64]:
-        """Return for each node which of the depths it needs; past the last one: none will do."""
-        passed_over = candidates.known.out_degrees[ids] + 1
+        """Return which of `DEPTHS` each node needs; their number if none is deep enough."""
+        num_skipped = candidates.known.out_degrees[ids] + 1
         # With one candidate in ten allowed, the best 10 are about the best 100 of all.
         share = candidates.ids.size / max(1, len(candidates.known.nodes))
-        depths = (k + passed_over) / max(share, 1e-9)
-        # Exactly, only what is allowed is scored: few clusters must be few beside that, too.
+        depths = (k + num_skipped) / max(share, 1e-9)
+        # Exact search scores only allowed candidates, so compare with that share of all clusters.
         few = sum(probes <= EXACT_ABOVE * share * self.num_clusters for probes in self.probes)
-        # A dozen is not worth the next level, with its ten times as many.
+        # A depth up to twice that of a level is not worth the next one, ten times as deep.
         levels = np.searchsorted(2 * np.array(DEPTHS), depths)
         return np.where(levels < few, levels, len(self.probes))
 
     def _probe(
         self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates, probes: int
-    ) -> tuple[NDArray[np.int32], Scores]:
-        from arcvec.kernels.lists import keep_best_of_lists
+    ) -> exact.BestEdges:
+        from arcvec.kernels.topk import keep_best_of_lists
 
-        queries = embeddings.vectors(other_side(self.side), ids)
-        lists, _ = best_vectors(probing_queries(queries), self.probing, probes)
-        best, scores = empty_heaps(len(ids), k)
-        known = candidates.known
+        queries = embeddings.vectors(_OTHER[self.side], ids)
+        lists, _ = exact.best_vectors(_probing_queries(queries), self.probing, probes)
+        best, scores = exact.empty_heaps(len(ids), k)
         keep_best_of_lists(
-            padded_vectors(queries),
+            exact.padded_vectors(queries),
             ids,
             lists,
             self.starts,
             self.tiles,
             self.members,
             candidates.allowed,
-            (known.indptr, known.indices),
+            (candidates.known.indptr, candidates.known.indices),
             scores,
             best,
         )
-        return best_first(best, scores, k)
+        return exact.best_first(best, scores, k)
 
 
 def indexed_side(embeddings: EdgeEmbeddings, direction: Direction) -> Side:
-    """Return whose vectors an index for a direction holds."""
-    symmetric = not embeddings.directed or embeddings.weights is not None
-    return "target" if symmetric or direction == "targets" else "source"
-
-
-def other_side(side: Side) -> Side:
-    """Return the source of the target, the target of the source."""
-    return "source" if side == "target" else "target"
+    """Return the side whose vectors an index for a direction holds."""
+    return "target" if embeddings.is_symmetric or direction == "targets" else "source"
 
 
 def build_index(
@@ -164,19 +123,7 @@ def build_index(
     recall: float = RECALL,
     seed: int = 0,
 ) -> VectorIndex:
-    """Return an index for `recommend`, in one direction.
-
-    >>> vectors = np.random.default_rng(0).normal(size=(500, 4)).astype(np.float32)
-    >>> from arcvec.graph.names import NodeNames
-    >>> embeddings = EdgeEmbeddings(vectors, vectors, NodeNames.numbered(500))
-    >>> names, scores = exact.recommend(embeddings, ["7"], index=build_index(embeddings))
-
-    Args:
-        recall: the part of the best candidates that is to be found, from .5 to .999.
-
-    Raises:
-        ValueError: there are no vectors, or a number in them is not finite.
-    """
+    """Return an index for `recommend`, in one direction."""
     if not 0.5 <= recall <= 0.999:
         raise ValueError(f"expected a recall from 0.5 to 0.999, got {recall}")
     side = indexed_side(embeddings, direction)
@@ -188,54 +135,156 @@ def build_index(
         )
     num_clusters = max(1, min(round(4 * len(vectors) ** 0.5), len(vectors) // 16))
     clusters = cluster(vectors, num_clusters, seed)
-    probing = probing_vectors(vectors, clusters, num_clusters)
+    probing = _probing_vectors(vectors, clusters, num_clusters)
     sample = np.random.default_rng(seed).permutation(len(vectors))[:SAMPLE]
-    queries = embeddings.vectors(other_side(side), sample)
-    probes = [_probes(queries, vectors, clusters, probing, depth, recall) for depth in DEPTHS]
-    return VectorIndex(side, recall, probing, *_lists(vectors, clusters, num_clusters), (*probes,))
+    queries = embeddings.vectors(_OTHER[side], sample)
+    order = np.argsort(-(_probing_queries(queries) @ probing.T), axis=1, kind="stable")
+    ranks = np.argsort(order, axis=1)
+    probes = []
+    for depth in DEPTHS:
+        best, _ = exact.best_vectors(queries, vectors, min(depth, len(vectors)))
+        needed = np.take_along_axis(ranks, clusters[best], axis=1)
+        probes.append(1 + int(np.quantile(needed, recall, method="higher")))
+    tiles = _cluster_tiles(vectors, clusters, num_clusters)
+    return VectorIndex(side, recall, probing, *tiles, tuple(probes))
 
 
-def _probes(
-    queries: Scores,
-    vectors: Scores,
-    clusters: NDArray[np.int32],
-    probing: Scores,
-    depth: int,
-    recall: float,
-) -> int:
-    """Return how many clusters must be looked through to find that part of the best `depth`."""
-    best, _ = best_vectors(queries, vectors, min(depth, len(vectors)))
-    order = np.argsort(-(probing_queries(queries) @ probing.T), axis=1, kind="stable")
-    places = np.empty_like(order)
-    np.put_along_axis(places, order, np.arange(order.shape[1])[None, :], axis=1)
-    needed = np.take_along_axis(places, clusters[best], axis=1)
-    return 1 + int(np.quantile(needed, recall, method="higher"))
+def open_index(
+    result: str | Path,
+    embeddings: EdgeEmbeddings,
+    direction: Direction = "targets",
+    *,
+    recall: float | None = None,
+) -> VectorIndex:
+    """Return the index in a result folder; it is built first if none fits vectors and recall.
+
+    By default any recall fits, and .97 is used to build.
+    """
+    side = indexed_side(embeddings, direction)
+    folder = index_folder(result, side)
+    fingerprint = embeddings.fingerprint(side)
+    if folder.exists():
+        try:
+            return _load(folder, side, fingerprint, recall)
+        except (ValueError, OSError) as error:
+            logger.info("the index is built again: %s", error)
+    index = build_index(embeddings, direction, recall=RECALL if recall is None else recall)
+    try:
+        _save(index, folder, fingerprint)
+    except OSError as error:  # a read-only result can still be searched
+        logger.info("the index is not kept: %s", error)
+        return index
+    return _load(folder, side, fingerprint, recall)
 
 
-def _lists(
+def index_folder(result: str | Path, side: Side) -> Path:
+    """Return where in a result folder the index of one side is."""
+    return Path(result) / f"index-{side}"
+
+
+def _save(index: VectorIndex, folder: Path, fingerprint: str) -> None:
+    header = {"format": FORMAT, "format_version": FORMAT_VERSION, "side": index.side}
+    header |= {"vectors": fingerprint, "recall": index.recall, "depths": DEPTHS}
+    header["probes"] = index.probes
+    with new_folder(folder, overwrite=True) as partial:
+        for name in ARRAYS:
+            np.save(partial / f"{name}.npy", getattr(index, name), allow_pickle=False)
+        write_json(partial / "meta.json", header)
+
+
+def _load(folder: Path, side: Side, fingerprint: str, recall: float | None) -> VectorIndex:
+    verify_checksums(folder)
+    keys = ["vectors", "recall", "probes", "depths"]
+    header = read_header(folder / "meta.json", FORMAT, [FORMAT_VERSION], keys)
+    if header["vectors"] != fingerprint:
+        raise ValueError(f"{folder}: made of other vectors than those of the result")
+    if tuple(header["depths"]) != DEPTHS:
+        raise ValueError(f"{folder}: made for the depths {header['depths']}, expected {DEPTHS}")
+    if recall not in (None, header["recall"]):
+        raise ValueError(f"{folder}: made for a recall of {header['recall']}, expected {recall}")
+    arrays = {name: load_array(folder / f"{name}.npy") for name in ARRAYS}
+    return VectorIndex(side, header["recall"], probes=tuple(header["probes"]), **arrays)
+
+
+def cluster(vectors: Scores, num_clusters: int, seed: int = 0) -> NDArray[np.int32]:
+    """Return the cluster of every vector: (n,) int32, by spherical k-means."""
+    generator = np.random.default_rng(seed)
+    lengthened = equally_long(vectors)  # turns the largest product into the smallest angle
+    size = min(len(vectors), num_clusters * SAMPLE_PER_CLUSTER)
+    sample = lengthened[np.sort(generator.choice(len(vectors), size, replace=False))]
+    centres = sample[generator.choice(size, num_clusters, replace=False)]
+    for _ in range(KMEANS_ROUNDS):
+        nearest = _nearest(sample, centres)
+        centres = _means(sample, nearest, num_clusters)
+        # Clusters without members restart at random vectors.
+        empty = np.flatnonzero(np.bincount(nearest, minlength=num_clusters) == 0)
+        centres[empty] = sample[generator.integers(size, size=empty.size)]
+    return _nearest(lengthened, centres)
+
+
+def equally_long(vectors: Scores, squared_norm: float | None = None) -> Scores:
+    """Return vectors with one more coordinate that gives all the norm of the longest, or one given.
+
+    Inner products with a query that has 0 there do not change.
+    """
+    squares = squared_norms(vectors)
+    longest = squares.max(initial=0) if squared_norm is None else squared_norm
+    # Rounding may leave the longest vector itself below zero.
+    missing = np.sqrt(np.maximum(longest - squares, 0))
+    return np.column_stack([vectors, missing]).astype(np.float32)
+
+
+def squared_norms(vectors: Scores) -> NDArray[np.float64]:
+    """Return the squared norm of each vector."""
+    squares: NDArray[np.float64] = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+    return squares
+
+
+def _probing_vectors(vectors: Scores, clusters: NDArray[np.int32], num_clusters: int) -> Scores:
+    """Return a vector per cluster whose product with `_probing_queries` ranks the clusters."""
+    means = _means(vectors, clusters, num_clusters)
+    squares = np.zeros(num_clusters)
+    for start in range(0, len(vectors), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        far = vectors[block] - means[clusters[block]]
+        squares += np.bincount(clusters[block], np.einsum("ij,ij->i", far, far), num_clusters)
+    counts = np.maximum(np.bincount(clusters, minlength=num_clusters), 1)
+    deviations = np.sqrt(squares / counts / max(1, vectors.shape[1]))
+    # A wide cluster may hold a large product despite a small mean.
+    return np.column_stack([means, 2 * deviations]).astype(np.float32)
+
+
+def _probing_queries(queries: Scores) -> Scores:
+    return np.column_stack([queries, np.linalg.norm(queries, axis=1)]).astype(np.float32)
+
+
+def _cluster_tiles(
     vectors: Scores, clusters: NDArray[np.int32], num_clusters: int
 ) -> tuple[NDArray[np.int64], Scores, NDArray[np.int32]]:
-    """Return where the tiles of each cluster start, the tiles, and whose vectors they hold."""
-    from arcvec.kernels.lists import LIST_TILE
+    """Return where the tiles of each cluster start, the tiles, and the nodes in them."""
+    from arcvec.kernels.topk import LIST_TILE
 
     counts = np.bincount(clusters, minlength=num_clusters)
     starts = np.concatenate([[0], np.cumsum(-(-counts // LIST_TILE))])
     order = np.argsort(clusters, kind="stable")
-    # The place of a node: that of its cluster, and its own among the nodes of the cluster.
-    first_of_cluster = np.cumsum(counts) - counts
-    inside = np.arange(len(order)) - np.repeat(first_of_cluster, counts)
-    places = np.repeat(starts[:-1] * LIST_TILE, counts) + inside
+    # The offset of a node is that of its cluster plus its own within the cluster.
+    inside = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    offsets = np.repeat(starts[:-1] * LIST_TILE, counts) + inside
     members = np.full(starts[-1] * LIST_TILE, -1, dtype=np.int32)
-    members[places] = order
+    members[offsets] = order
     laid_out = np.zeros((members.size, vectors.shape[1]), dtype=np.float32)
-    laid_out[places] = vectors[order]
-    return starts, as_tiles(laid_out, LIST_TILE), members.reshape(-1, LIST_TILE)
+    laid_out[offsets] = vectors[order]
+    return starts, exact.as_tiles(laid_out, LIST_TILE), members.reshape(-1, LIST_TILE)
 
 
-def measured_recall(found: NDArray[np.int32], exact_answers: NDArray[np.int32]) -> float:
-    """Return which part of the exact answers, (q, k) ids, was found; -1 counts on neither side."""
-    hits: Sequence[int] = [
-        np.intersect1d(row[row >= 0], other[other >= 0]).size
-        for row, other in zip(found, exact_answers, strict=True)
-    ]
-    return sum(hits) / max(1, int((exact_answers >= 0).sum()))
+def _nearest(vectors: Scores, centres: Scores) -> NDArray[np.int32]:
+    norms = np.linalg.norm(centres, axis=1, keepdims=True)
+    directions = (centres / np.where(norms > 0, norms, 1)).astype(np.float32)
+    blocks = (vectors[start : start + _BLOCK] for start in range(0, len(vectors), _BLOCK))
+    return np.concatenate([exact.best_vectors(block, directions, 1)[0][:, 0] for block in blocks])
+
+
+def _means(vectors: Scores, clusters: NDArray[np.int32], num_clusters: int) -> Scores:
+    counts = np.maximum(np.bincount(clusters, minlength=num_clusters), 1)
+    sums = [np.bincount(clusters, column, num_clusters) for column in vectors.T]
+    return (np.stack(sums, axis=1) / counts[:, None]).astype(np.float32)

@@ -1,28 +1,127 @@
-"""The best new edges of a node, exactly unless an index is given: every candidate is scored."""
+"""The best new edges of a node: which are allowed, and all of these scored without an index."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arcvec.embeddings import EdgeEmbeddings, Scores, Side
 from arcvec.graph.graph import Graph
-from arcvec.graph.names import NodeIds
-from arcvec.recommendation.candidates import Candidates, Direction, known_ids, only_ids
-from arcvec.recommendation.search import as_tiles, best_first, empty_heaps, padded_vectors
+from arcvec.graph.names import NodeIds, NodeNames
 
 if TYPE_CHECKING:
     from arcvec.recommendation.approximate import VectorIndex
 
-ROWS = 4096
-"""Nodes answered at once."""
+logger = logging.getLogger(__name__)
 
-COLUMNS = 1 << 16
-"""Candidates laid out at once: 4 MB with 16 coordinates."""
+Direction: TypeAlias = Literal["targets", "sources"]
+"""Which end is recommended: nodes to link to, or nodes that would link to the given one."""
+
+BestEdges: TypeAlias = tuple[NDArray[np.int32], Scores]
+"""(q, k) ids and scores, best first; -1 and -inf where there are fewer candidates."""
+
+ROWS = 4096  # nodes answered at once
+COLUMNS = 1 << 16  # candidates laid out at once: 4 MB with 16 coordinates
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The nodes that may be recommended, and for each node those that it is not offered."""
+
+    direction: Direction
+    ids: NDArray[np.int32]  # ascending
+    known: Graph  # the row of a node holds the candidates to skip
+
+    @classmethod
+    def of(
+        cls,
+        nodes: NodeNames,
+        direction: Direction,
+        *,
+        exclude: Graph | None = None,
+        only: NodeIds | None = None,
+        without: NodeIds | None = None,
+    ) -> Candidates:
+        """Return the candidates among `nodes` that pass all filters.
+
+        >>> nodes = NodeNames.from_strings("abcd")
+        >>> Candidates.of(nodes, "targets", only=np.array([3, 1, 0]), without=np.array([1])).ids
+        array([0, 3], dtype=int32)
+
+        Args:
+            exclude: graph of the known edges; nodes are matched by name.
+            only, without: ids of the nodes that may be recommended, and of nodes that may not.
+        """
+        if direction not in ("targets", "sources"):
+            raise ValueError(f'expected direction "targets" or "sources", got {direction!r}')
+        allowed = np.full(len(nodes), only is None)
+        for ids, value in ((only, True), (without, False)):
+            if ids is None:
+                continue
+            ids = np.asarray(ids, dtype=np.int64)
+            outside = ids[(ids < 0) | (ids >= len(nodes))]
+            if outside.size:
+                raise ValueError(f"expected node ids from 0 to {len(nodes) - 1}, got {outside[0]}")
+            allowed[ids] = value
+        known = known_edges(exclude, nodes)
+        if exclude is not None and direction == "sources":
+            known = known.transposed
+        return cls(direction, np.flatnonzero(allowed).astype(np.int32), known)
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_]:
+        """(num_nodes,), whether a node may be recommended at all."""
+        mask = np.zeros(self.known.num_nodes, dtype=np.bool_)
+        mask[self.ids] = True
+        return mask
+
+
+def known_edges(graph: Graph | None, nodes: NodeNames) -> Graph:
+    """Return a graph over `nodes`, matched by name; without edges if there is none."""
+    return Graph.from_edges([], [], nodes=nodes) if graph is None else graph.over(nodes)
+
+
+def read_names(path: Path | None) -> list[str] | None:
+    r"""Return the names in a file, one per line; empty lines are skipped.
+
+    As in a `nodes.txt`, a line break in a name is written \\n and a backslash \\\\.
+    """
+    if path is None:
+        return None
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: expected text in UTF-8, one name a line: {error}") from None
+    text = "".join(f"{line}\n" for line in lines if line)
+    if not text:
+        raise ValueError(f"{path}: expected names of nodes, one a line, got none")
+    return list(NodeNames(np.frombuffer(text.encode(), dtype=np.uint8)))
+
+
+def known_ids(
+    nodes: NodeNames, names: Iterable[object] | None, origin: str, *, required: bool = False
+) -> NodeIds | None:
+    """Return the ids of names that are nodes; log how many are not, fail if a node is required."""
+    if names is None:
+        return None
+    given = list(map(str, names))
+    found = nodes.find(given)
+    ids = found[found >= 0]
+    if required and given and not ids.size:
+        raise ValueError(
+            f"{origin}: expected names of nodes, got {len(given):,} names that are none, such as "
+            f"{given[0]!r}; nodes are called {', '.join(map(repr, nodes[:3]))}, ..."
+        )
+    if ids.size < len(given):
+        logger.info("%s: %d of %d names are no nodes", origin, len(given) - ids.size, len(given))
+    return ids
 
 
 def recommend(
@@ -38,34 +137,27 @@ def recommend(
 ) -> tuple[NDArray[np.object_], Scores]:
     """Return the names and scores of the k best new edges of each node, best first.
 
-    >>> from arcvec.graph.names import NodeNames
     >>> vectors = np.array([[3, 1], [2, 0], [1, 0]], dtype=np.float32)
     >>> embeddings = EdgeEmbeddings(vectors, vectors, NodeNames.from_strings("abc"))
     >>> recommend(embeddings, ["c"], k=2)
     (array([['a', 'b']], dtype=object), array([[3., 2.]], dtype=float32))
 
     Args:
-        nodes: names of the q nodes asked about.
-        exclude: graph whose edges are known already and not recommended again.
-        only: names of the nodes that may be recommended; all by default.
-        without: names of nodes that may not. Names that no node has are passed over in both lists,
-            and their number is logged.
-        index: of `open_index`, to answer many times faster and nearly always right; or `LaidOut`,
-            to answer many times about few nodes, exactly.
+        exclude: graph of the known edges, which are not recommended again.
+        only, without: names of the nodes that may be recommended, and of nodes that may not;
+            unknown names are skipped, and their number is logged.
+        index: from `open_index`, for answers that are many times faster and nearly always right;
+            or `LaidOut`, for many exact searches about few nodes each.
 
     Returns:
         (q, k) names and (q, k) float32 scores; "" and -inf where there are fewer candidates.
-
-    Raises:
-        KeyError: a name among those asked about is unknown.
-        ValueError: all names in `only` are unknown.
     """
     best, scores = top_k(
         embeddings,
         embeddings.nodes.ids(nodes),
         k,
         exclude=exclude,
-        only=only_ids(embeddings.nodes, only, "only"),
+        only=known_ids(embeddings.nodes, only, "only", required=True),
         without=known_ids(embeddings.nodes, without, "without"),
         direction=direction,
         index=index,
@@ -83,71 +175,39 @@ def top_k(
     without: NodeIds | None = None,
     direction: Direction = "targets",
     index: VectorIndex | LaidOut | None = None,
-) -> tuple[NDArray[np.int32], Scores]:
+) -> BestEdges:
     """Return the ids and scores of the k best new edges of each node, best first.
 
-    A node is never recommended to itself. Equal scores are in ascending order of ids; which of them
-    are among the best is decided in that order too, unless an index is given.
-
-    Args:
-        ids: (q,) nodes asked about.
-        exclude: graph whose edges are known already; nodes are matched by name.
-        only: ids of the nodes that may be recommended; all by default.
-        without: ids of nodes that may not.
-
-    Returns:
-        (q, k) int32 ids and (q, k) float32 scores; -1 and -inf where there are fewer candidates.
+    A node is never recommended to itself. Equal scores are in ascending order of ids, which also
+    decides which of them are among the best, unless an index is given. See also `Candidates.of`.
     """
-    candidates = Candidates.of(
-        embeddings.nodes, direction, exclude=exclude, only=only, without=without
-    )
-    blocks = top_k_blocks(
-        embeddings, k, ids=ids, candidates=candidates, direction=direction, index=index
-    )
-    best_ids = np.empty((len(ids), k), dtype=np.int32)
-    best_scores = np.empty((len(ids), k), dtype=np.float32)
-    for i, (_, found, scores) in enumerate(blocks):
+    nodes = embeddings.nodes
+    candidates = Candidates.of(nodes, direction, exclude=exclude, only=only, without=without)
+    best, scores = empty_heaps(len(ids), k)
+    for i, (_, *found) in enumerate(top_k_blocks(embeddings, ids, k, candidates, index)):
         rows = slice(i * ROWS, (i + 1) * ROWS)
-        best_ids[rows], best_scores[rows] = found, scores
-    return best_ids, best_scores
+        best[rows], scores[rows] = found
+    return best, scores
 
 
 def top_k_blocks(
     embeddings: EdgeEmbeddings,
+    ids: NodeIds,
     k: int,
-    *,
-    ids: NodeIds | None = None,
-    candidates: Candidates | None = None,
-    direction: Direction = "targets",
+    candidates: Candidates,
     index: VectorIndex | LaidOut | None = None,
 ) -> Iterator[tuple[NodeIds, NDArray[np.int32], Scores]]:
-    """Return an iterator over the answers of `top_k`, block by block, in bounded memory.
-
-    Args:
-        ids: (q,) nodes asked about; by default all nodes.
-        candidates: what may be recommended, in the same direction; by default all nodes.
-
-    Returns:
-        Triples: (b,) ids of the next nodes, (b, k) ids and (b, k) scores of their best edges.
-    """
+    """Return an iterator over some nodes and their answers of `top_k`, in bounded memory."""
     if k < 1:
         raise ValueError(f"expected k of at least 1, got {k}")
-    chosen = candidates or Candidates.of(embeddings.nodes, direction)
-    asked = np.arange(len(embeddings.nodes)) if ids is None else np.asarray(ids)
-    blocks = (asked[start : start + ROWS] for start in range(0, asked.size, ROWS))
     find = best_of if index is None else index.best_of
-    return ((block, *find(embeddings, block, k, chosen, direction)) for block in blocks)
+    blocks = (ids[start : start + ROWS] for start in range(0, len(ids), ROWS))
+    return ((block, *find(embeddings, block, k, candidates)) for block in blocks)
 
 
 @dataclass(frozen=True, eq=False)
 class LaidOut:
-    """All nodes laid out for the kernel once and for all, for many small searches.
-
-    To lay out a hundred thousand nodes takes longer than to search them for a dozen.
-
-    Attributes:
-        tiles: the vectors of all nodes as the kernel reads them, by direction.
-    """
+    """All nodes in the layout of the kernel, by direction, for many small searches."""
 
     tiles: Mapping[Direction, Scores]
 
@@ -157,60 +217,78 @@ class LaidOut:
         from arcvec.kernels.topk import TILE
 
         directions: tuple[Direction, ...] = ("targets", "sources")
-        return cls(
-            {
-                direction: as_tiles(embeddings.vectors(_offered_side(direction)), TILE)
-                for direction in directions
-            }
-        )
+        return cls({one: as_tiles(embeddings.vectors(_sides(one)[1]), TILE) for one in directions})
 
     def best_of(
-        self,
-        embeddings: EdgeEmbeddings,
-        ids: NodeIds,
-        k: int,
-        candidates: Candidates,
-        direction: Direction,
-    ) -> tuple[NDArray[np.int32], Scores]:
+        self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates
+    ) -> BestEdges:
         """Return what the function `best_of` does."""
-        if candidates.ids.size < len(embeddings.nodes):
-            return best_of(embeddings, ids, k, candidates, direction)
-        laid_out = [(candidates.ids, self.tiles[direction])]
-        return _best_among(laid_out, embeddings, ids, k, candidates, direction)
+        are_all = candidates.ids.size == len(embeddings.nodes)
+        tiles = self.tiles[candidates.direction] if are_all else None
+        return best_of(embeddings, ids, k, candidates, tiles)
 
 
 def best_of(
-    embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates, direction: Direction
-) -> tuple[NDArray[np.int32], Scores]:
-    """Return the answers of `top_k` for a few nodes at once."""
-    from arcvec.kernels.topk import TILE
-
-    starts = range(0, candidates.ids.size, COLUMNS)
-    blocks = (candidates.ids[start : start + COLUMNS] for start in starts)
-    side = _offered_side(direction)
-    laid_out = ((some, as_tiles(embeddings.vectors(side, some), TILE)) for some in blocks)
-    return _best_among(laid_out, embeddings, ids, k, candidates, direction)
-
-
-def _best_among(
-    laid_out: Iterable[tuple[NDArray[np.int32], Scores]],
     embeddings: EdgeEmbeddings,
     ids: NodeIds,
     k: int,
     candidates: Candidates,
-    direction: Direction,
-) -> tuple[NDArray[np.int32], Scores]:
-    """Return the best of the candidates, which come in ascending order of ids, in tiles."""
-    from arcvec.kernels.topk import keep_best
+    tiles: Scores | None = None,
+) -> BestEdges:
+    """Return the answers of `top_k` for a few nodes; `tiles` are all candidates, if laid out."""
+    from arcvec.kernels.topk import TILE, keep_best
 
-    mine: Side = "source" if direction == "targets" else "target"
+    own_side, other_side = _sides(candidates.direction)
     known = candidates.known
     best, scores = empty_heaps(len(ids), min(k, candidates.ids.size))
-    queries = padded_vectors(embeddings.vectors(mine, ids))
-    for some, tiles in laid_out:
-        keep_best(queries, ids, tiles, some, known.indptr, known.indices, scores, best)
+    queries = padded_vectors(embeddings.vectors(own_side, ids))
+    columns = COLUMNS if tiles is None else max(1, candidates.ids.size)
+    for start in range(0, candidates.ids.size, columns):
+        some = candidates.ids[start : start + columns]
+        block = as_tiles(embeddings.vectors(other_side, some), TILE) if tiles is None else tiles
+        keep_best(queries, ids, block, some, known.indptr, known.indices, scores, best)
     return best_first(best, scores, k)
 
 
-def _offered_side(direction: Direction) -> Side:
-    return "target" if direction == "targets" else "source"
+def best_vectors(queries: Scores, vectors: Scores, k: int) -> BestEdges:
+    """Return the rows of `vectors` with the largest inner products, and these, best first."""
+    from arcvec.kernels.topk import TILE, keep_best
+
+    best, scores = empty_heaps(len(queries), min(k, len(vectors)))
+    no_node, rows = np.full(len(queries), -1), np.arange(len(vectors), dtype=np.int32)
+    no_edges = np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int32)
+    tiles = as_tiles(vectors, TILE)
+    keep_best(padded_vectors(queries), no_node, tiles, rows, *no_edges, scores, best)
+    return best_first(best, scores, k)
+
+
+def as_tiles(vectors: Scores, width: int) -> Scores:
+    """Return vectors as columns of tiles, as the kernels read them: (t, d, width)."""
+    padded = padded_vectors(vectors, width)
+    return np.ascontiguousarray(padded.reshape(-1, width, padded.shape[1]).transpose(0, 2, 1))
+
+
+def padded_vectors(vectors: Scores, rows: int = 1) -> Scores:
+    """Return vectors with zeros up to a multiple of `rows` rows and of 4 coordinates."""
+    return np.pad(vectors, [(0, -len(vectors) % rows), (0, -vectors.shape[1] % 4)])
+
+
+def empty_heaps(num_rows: int, k: int) -> BestEdges:
+    """Return the ids and scores from which the kernels start: -1 and -inf, (num_rows, k)."""
+    ids = np.full((num_rows, k), -1, dtype=np.int32)
+    return ids, np.full((num_rows, k), -np.inf, dtype=np.float32)
+
+
+def best_first(ids: NDArray[np.int32], scores: Scores, k: int) -> BestEdges:
+    """Return heaps in order, best first, then lower ids first, with -1 and -inf up to k columns."""
+    order = np.lexsort((ids, -scores))
+    missing = ((0, 0), (0, k - ids.shape[1]))
+    return (
+        np.pad(np.take_along_axis(ids, order, axis=1), missing, constant_values=-1),
+        np.pad(np.take_along_axis(scores, order, axis=1), missing, constant_values=-np.inf),
+    )
+
+
+def _sides(direction: Direction) -> tuple[Side, Side]:
+    """Return the side of the nodes to recommend for, and that of the candidates."""
+    return ("source", "target") if direction == "targets" else ("target", "source")

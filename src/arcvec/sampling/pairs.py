@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from arcvec.graph.graph import Graph
 from arcvec.kernels import walks as kernels
-from arcvec.kernels.pairs import window_pairs
 from arcvec.kernels.rng import draw_units
 from arcvec.sampling.settings import WalkSettings
 
@@ -55,23 +54,14 @@ class WalkPairs:
         pairs_per_walk = 2 * self.window * self.settings.walk_length
         return int(min(max(1, self.settings.shuffle_pairs // pairs_per_walk), self._num_walks))
 
-    def round(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the shuffled pairs (sources, targets) of one round."""
-        sources, targets = self.pairs(number * self.walks_per_round, self.walks_per_round)
-        order = np.random.default_rng(derive_seed(self.seed, "shuffle", number)).permutation(
-            sources.size
-        )
-        return sources[order], targets[order]
-
     def pairs(self, first: int, count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the pairs (sources, targets) of walks number first, first + 1, ..."""
-        walks = self.walks(first, count)
         # Eq. 9: in a directed graph only what comes after a node in the walk is its context.
         # Alternating walks read the same in both directions.
-        window = self.window
-        left = 0 if self.graph.directed and not self.alternating else window
-        pairs: tuple[NDArray[np.int32], NDArray[np.int32]] = window_pairs(
-            walks, left, window, self.alternating, self.settings.self_pairs
+        left = 0 if self.graph.directed and not self.alternating else self.window
+        kept = self.alternating, self.settings.self_pairs
+        pairs: tuple[NDArray[np.int32], NDArray[np.int32]] = kernels.window_pairs(
+            self.walks(first, count), left, self.window, *kept
         )
         return pairs
 
@@ -105,17 +95,12 @@ class WalkPairs:
         num_nodes = self.graph.num_nodes
         if self.settings.starts == "nodes":
             passes = range(first // num_nodes, -(-(first + count) // num_nodes))
-            orders = [
-                np.random.default_rng(derive_seed(self.seed, "start", number)).permutation(
-                    num_nodes
-                )
-                for number in passes
-            ]
+            seeds = (derive_seed(self.seed, "start", number) for number in passes)
+            orders = [np.random.default_rng(seed).permutation(num_nodes) for seed in seeds]
             skipped = first % num_nodes
             return np.concatenate(orders)[skipped : skipped + count].astype(np.int32)
         cumulative = self._cumulative_strengths
-        numbers = np.arange(first, first + count)
-        units = draw_units(derive_seed(self.seed, "start"), numbers)
+        units = draw_units(derive_seed(self.seed, "start"), np.arange(first, first + count))
         found = np.searchsorted(cumulative, units * cumulative[-1], side="right")
         # Rounding may carry a draw up to the total itself.
         return np.where(found < num_nodes, found, num_nodes - 1).astype(np.int32)
@@ -133,10 +118,10 @@ class WalkPairs:
         """Return the running weights of a graph's rows, computed once a graph."""
         if graph.weights is None:
             return _NO_WEIGHTS
-        if id(graph) not in self._cumulative_of:
-            sums = kernels.cumulative_weights(graph.indptr, graph.weights)
-            self._cumulative_of[id(graph)] = sums
-        return self._cumulative_of[id(graph)]
+        known = self._cumulative_of
+        if id(graph) not in known:
+            known[id(graph)] = kernels.cumulative_weights(graph.indptr, graph.weights)
+        return known[id(graph)]
 
     @cached_property
     def _cumulative_of(self) -> dict[int, NDArray[np.float64]]:

@@ -22,9 +22,7 @@ class WalkSettings(Settings):
         "auto: alternating on directed graphs unless p or q is set, else forward",
     )
     starts: Literal["edges", "nodes"] = Field(
-        "edges",
-        description="start walks at sources of random edges (active nodes more often), "
-        "or equally often at every node",
+        "edges", description="start walks at sources of random edges, or equally often at all nodes"
     )
     walks_per_node: int = Field(80, ge=1, description="walks per node before they repeat")
     walk_length: int = Field(20, ge=2, description="nodes in one walk, the start included")
@@ -57,7 +55,7 @@ class WalkSettings(Settings):
 
 
 class NegativeSettings(Settings):
-    """What the pairs are held against."""
+    """What the pairs are contrasted with."""
 
     kind: Literal["block", "fixed"] = Field(
         "block",
@@ -74,21 +72,15 @@ class NegativeSettings(Settings):
     per_pair: int = Field(5, ge=1, description="negatives per pair (fixed)")
     set_size: int = Field(100, ge=1, description="negatives in the fixed set of a node (fixed)")
     replacement: bool = Field(
-        False,
-        description="draw the fixed sets, and from them, with replacement, as the paper's released "
-        "code does (fixed)",
+        False, description="draw with replacement, as the paper's released code does (fixed)"
     )
     reversed_weight: float = Field(
-        0.3,
-        ge=0,
-        description="mass of reversed one-way edges against that of all pairs "
-        "(block, directed graphs); 0 leaves them out",
+        0.3, ge=0, description="mass of reversed one-way edges to that of pairs (block); 0: none"
     )
     reversed_label: float | None = Field(
         None,
         ge=0,
         le=1,
         description="how far a reversed one-way edge counts as an edge: 0 makes it a negative; by "
-        "default how likely it is the next edge, by the part of the training edges that are "
-        "returned (block, directed graphs)",
+        "default how likely it is the next edge, by the part of edges that are returned (block)",
     )

@@ -1,62 +1,72 @@
-"""What is served: a result in memory, with what requests about it need."""
+"""A result in memory, with all that requests about it need."""
 
 from __future__ import annotations
 
-import logging
 import os
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from heapq import merge
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arcvec.embeddings import EdgeEmbeddings, Scores, Side
+from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
-from arcvec.plot.plane import graph_over
 from arcvec.recommendation.exact import LaidOut
-from arcvec.serve.completion import Completion
+from arcvec.view.plane import graph_over
 
-logger = logging.getLogger(__name__)
+_ATTEMPTS = 10  # reads of a folder that is replaced meanwhile
+_NAMES_PER_SORT = 4096
+_MAX_COMPLETIONS = 1000
+_MAX_RANKED = 100_000  # matching names; of more, only the first in order are ranked
 
-_ATTEMPTS = 10
-"""At a folder that changes while it is read."""
 
+class Completion:
+    """Sorted names, to find those of highest weight that start with a prefix in any case.
 
-class Products(EdgeEmbeddings):
-    """Embeddings whose vectors are in memory as `vectors` gives them, so that a run is no copy."""
+    >>> nodes = NodeNames.from_strings(["Bob", "alice", "Alan"])
+    >>> completion = Completion(nodes, np.array([1, 2, 9]))
+    >>> completion.find("al", 10)
+    array([2, 1])
+    """
 
-    @cached_property
-    def _everyone(self) -> NodeIds:
-        return np.arange(len(self.nodes))
+    def __init__(self, nodes: NodeNames, weights: NDArray[np.integer]) -> None:
+        folded = [name.casefold() for name in nodes]
+        # One long sort would block all other threads.
+        starts = range(0, len(folded), _NAMES_PER_SORT)
+        parts = (range(i, min(i + _NAMES_PER_SORT, len(folded))) for i in starts)
+        runs = [sorted(part, key=folded.__getitem__) for part in parts]
+        order = list(merge(*runs, key=folded.__getitem__))
+        self._names = [folded[i] for i in order]
+        self._ids = np.array(order, dtype=np.int64)
+        self._weights = weights
+        self._first = self._ranked(0, bisect_right(self._names, ""), len(order))[:_MAX_COMPLETIONS]
 
-    def vectors(self, side: Side, ids: NodeIds | None = None) -> Scores:
-        """Return float32 vectors of some nodes or of all: a view where their ids are in a row."""
-        if ids is None or len(ids) == 0:
-            return super().vectors(side, ids)
-        run = slice(int(ids[0]), int(ids[0]) + len(ids))
-        if not np.array_equal(ids, self._everyone[run]):
-            return super().vectors(side, ids)
-        rows = self.source if side == "source" else self.target
-        return np.asarray(rows[run], dtype=np.float32)
+    def find(self, prefix: str, limit: int) -> NodeIds:
+        """Return the ids of at most `limit` names: the prefix itself, then by weight and name."""
+        folded = prefix.casefold()
+        if not folded:
+            return self._first[:limit]
+        first = bisect_left(self._names, folded)
+        equal = bisect_right(self._names, folded, first)
+        last = bisect_right(self._names, folded, first, key=lambda name: name[: len(folded)])
+        return self._ranked(first, equal, min(last, first + _MAX_RANKED))[:limit]
+
+    def _ranked(self, first: int, equal: int, last: int) -> NodeIds:
+        """Return the ids of the names from `first` to `last`, those before `equal` first."""
+        offsets = np.arange(first, last)
+        order = np.lexsort((offsets, -self._weights[self._ids[offsets]], offsets >= equal))
+        return self._ids[offsets[order]]
 
 
 @dataclass(frozen=True, eq=False)
 class Served:
-    """A result in memory; nothing in it changes, so that a request sees one result to its end.
-
-    Attributes:
-        embeddings: the result as it is stored.
-        products: the same scores, as plain inner products of float32 vectors in memory.
-        laid_out: the same vectors, to be searched.
-        known: the known edges over the nodes of the result; without any edge if no graph was given.
-        has_graph: whether one was.
-    """
+    """A result in memory, which never changes; without a graph it has no known edges."""
 
     embeddings: EdgeEmbeddings
-    products: Products
     laid_out: LaidOut
     known: Graph
     has_graph: bool
@@ -64,23 +74,26 @@ class Served:
 
     @classmethod
     def of(cls, embeddings: EdgeEmbeddings, graph: Graph | None = None) -> Served:
-        """Return what is served of a result, all that requests need computed."""
+        """Return a result with everything computed that requests need."""
         nodes = embeddings.nodes
-        known = _known_edges(graph, nodes)
-        products = Products(embeddings.vectors("source"), embeddings.vectors("target"), nodes)
-        for side in (products.source, products.target):
-            _require_finite(np.asarray(side))
-        degrees = known.out_degrees + known.transposed.out_degrees
+        if graph is None:
+            known = Graph.from_edges([], [], nodes=nodes)
+        elif np.array_equal(graph.nodes.text, nodes.text):
+            known = graph  # a comparison name by name would block other threads
+        else:
+            known = graph_over(graph, nodes)
+        for side in (embeddings.vectors("source"), embeddings.vectors("target")):
+            finite = np.isfinite(side).all(axis=1)
+            if not finite.all():
+                raise ValueError(
+                    "expected finite numbers in all vectors, got others in "
+                    f"{int((~finite).sum()):,} rows, first row {int(finite.argmin())}; "
+                    "fit the result again"
+                )
         if len(nodes):
-            nodes.ids(nodes[:1])  # fills the index of names
-        return cls(
-            embeddings,
-            products,
-            LaidOut.of(products),
-            known,
-            graph is not None,
-            Completion(nodes, degrees),
-        )
+            nodes.ids(nodes[:1])  # builds the index of names
+        completion = Completion(nodes, known.out_degrees + known.transposed.out_degrees)
+        return cls(embeddings, LaidOut.of(embeddings), known, graph is not None, completion)
 
     def facts(self, node: int) -> dict[str, str | int | None]:
         """Return the name of a node and its degrees among the known edges; None without a graph."""
@@ -91,45 +104,20 @@ class Served:
 
 
 def load_served(result: Path, open_graph: Callable[[], Graph] | None = None) -> Served:
-    """Return what is served of a result folder, all of it from one writing of the folder.
-
-    Args:
-        open_graph: gives the graph of known edges.
-
-    Raises:
-        OSError, ValueError: the result or the graph cannot be read.
-    """
-    embeddings = _load_whole(result)
-    return Served.of(embeddings, None if open_graph is None else open_graph())
-
-
-def _load_whole(result: Path) -> EdgeEmbeddings:
-    """Load a folder again if another took its place meanwhile, so that no two are mixed."""
+    """Load a result folder; again if it was replaced meanwhile, so that two results never mix."""
     for _ in range(_ATTEMPTS):
-        before = _identity(result)
+        before, error = _identity(result), None
         try:
             embeddings = EdgeEmbeddings.load(result, mmap=False)
-        except (OSError, ValueError):
-            if before is not None and before == _identity(result):
-                raise
+        except (OSError, ValueError) as caught:
+            error = caught
+        if before != _identity(result):
             continue
-        if before == _identity(result):
-            return _names_in_memory(embeddings)
-    # Once more, so that an error tells what is wrong with it.
-    EdgeEmbeddings.load(result, mmap=False)
+        if error is not None:
+            raise error
+        in_memory = replace(embeddings, nodes=NodeNames(np.array(embeddings.nodes.text)))
+        return Served.of(in_memory, None if open_graph is None else open_graph())
     raise ValueError(f"{result}: changed {_ATTEMPTS} times while it was read; write it less often")
-
-
-def _known_edges(graph: Graph | None, nodes: NodeNames) -> Graph:
-    if graph is None:
-        return Graph.from_edges([], [], nodes=nodes)
-    if np.array_equal(graph.nodes.text, nodes.text):
-        return graph  # without a comparison name by name, which keeps requests waiting
-    return graph_over(graph, nodes)
-
-
-def _names_in_memory(embeddings: EdgeEmbeddings) -> EdgeEmbeddings:
-    return replace(embeddings, nodes=NodeNames(np.array(embeddings.nodes.text)))
 
 
 def _identity(folder: Path) -> tuple[int, int, int] | None:
@@ -138,12 +126,3 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino, status.st_ctime_ns
-
-
-def _require_finite(vectors: NDArray[np.floating]) -> None:
-    finite = np.isfinite(vectors).all(axis=1)
-    if not finite.all():
-        raise ValueError(
-            f"expected finite numbers in all vectors, got others in {int((~finite).sum()):,} rows, "
-            f"first row {int(finite.argmin())}; fit the result again"
-        )

@@ -1,24 +1,42 @@
-"""What requests may hold, and what answers hold: checked, bounded, and told in the OpenAPI page."""
+"""Settings of the server, and the requests and responses of its API, described in OpenAPI."""
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
-from arcvec.recommendation.candidates import Direction
+from arcvec.recommendation.exact import Direction
+from arcvec.settings import Settings
 
 MAX_K = 1000
 MAX_NODES = 100
 MAX_PAIRS = 10_000
-MAX_BODY = 1 << 20
-"""Bytes of a request's body."""
+MAX_NAME_LENGTH = 1000
 
-Name = Annotated[str, Field(max_length=1000, description="name of a node")]
+Name = Annotated[str, Field(max_length=MAX_NAME_LENGTH, description="name of a node")]
 Count = Annotated[int, Field(ge=1, le=MAX_K, description="how many at most, best first")]
 Pair = Annotated[list[Name], Field(min_length=2, max_length=2, description="source and target")]
-
 _DIRECTION = "targets: whom the node would link to; sources: who would link to it"
+Towards = Annotated[Direction, Field(description=_DIRECTION)]
+
+
+class ServeSettings(Settings):
+    """How much the server takes on at once; what is beyond is refused with status 503."""
+
+    max_requests: int = Field(
+        256, ge=1, le=100_000, description="requests worked on at once; more are refused with 503"
+    )
+    max_connections: int = Field(
+        2048, ge=1, le=100_000, description="connections open at once, idle ones included"
+    )
+    batch: int = Field(32, ge=1, le=1024, description="nodes that are searched for at once")
+    cache: int = Field(
+        4096, ge=0, le=10_000_000, description="answers kept for when they are asked for again"
+    )
+    threads: int = Field(1, ge=1, le=1024, description="threads that look for recommendations")
 
 
 def _whole(value: object) -> object:
@@ -27,26 +45,24 @@ def _whole(value: object) -> object:
 
 
 class Question(BaseModel):
-    """Base of what is asked in a URL: what nobody declared is an error."""
+    """A request; unknown parameters are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Body(Question):
-    """Base of what is asked in a body: JSON has types, so that "10" is no number."""
+    """A request in JSON, which has types: "10" is not a number."""
 
     model_config = ConfigDict(strict=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _with_one_unknown(cls, values: object) -> object:
-        """Keep one key that nobody declared: to refuse a hundred thousand would take seconds."""
+    def _keep_one_unknown(cls, values: object) -> object:
+        """Keep only one unknown key: pydantic would take seconds to refuse 100,000 of them."""
         if not isinstance(values, dict):
             return values
-        unknown = next((key for key in values if key not in cls.model_fields), None)
-        return {
-            key: value for key, value in values.items() if key in cls.model_fields or key == unknown
-        }
+        unknown = islice((key for key in values if key not in cls.model_fields), 1)
+        return {key: values[key] for key in (*cls.model_fields, *unknown) if key in values}
 
 
 class ScoreQuestion(Question):
@@ -57,9 +73,8 @@ class ScoreQuestion(Question):
 
 
 class ScoreBody(Body):
-    """Many edges to score."""
+    """Edges to score."""
 
-    # Told is the first thing wrong, so that ten thousand need not be found.
     pairs: list[Pair] = Field(min_length=1, max_length=MAX_PAIRS, fail_fast=True)
 
 
@@ -68,22 +83,22 @@ class RecommendQuestion(Question):
 
     node: Name
     k: Count = 10
-    direction: Direction = Field("targets", description=_DIRECTION)
+    direction: Towards = "targets"
 
 
 class RecommendBody(Body):
-    """Many nodes to recommend for."""
+    """Nodes to recommend for."""
 
     nodes: list[Name] = Field(min_length=1, max_length=MAX_NODES)
     k: Annotated[Count, BeforeValidator(_whole)] = 10
-    direction: Direction = Field("targets", description=_DIRECTION)
+    direction: Towards = "targets"
 
 
 class NodesQuestion(Question):
-    """A node by its name, or nodes whose names start alike; both conditions if both are given."""
+    """A node by its name, or nodes by a prefix; both conditions hold if both are given."""
 
-    name: Name | None = Field(None, description="the node of this name, and no other")
-    prefix: Name | None = Field(
+    name: Name | SkipJsonSchema[None] = Field(None, description="the one node of this name")
+    prefix: Name | SkipJsonSchema[None] = Field(
         None, description="nodes whose names start so, in any case; those of most edges first"
     )
     limit: int = Field(10, ge=1, le=MAX_NODES, description="nodes at most")
@@ -98,7 +113,7 @@ class Score(BaseModel):
 
 
 class Scores(BaseModel):
-    """The scores of many edges, in their order."""
+    """The scores of edges, in their order."""
 
     scores: list[float | None]
 
@@ -119,7 +134,7 @@ class Recommendations(BaseModel):
 
 
 class ManyRecommendations(BaseModel):
-    """The best new edges of many nodes, in their order."""
+    """The best new edges of several nodes, in their order."""
 
     answers: list[Recommendations]
 
@@ -133,19 +148,13 @@ class NodeFacts(BaseModel):
 
 
 class Nodes(BaseModel):
-    """Nodes, and whether others start alike."""
+    """Nodes, and whether more of them match."""
 
     nodes: list[NodeFacts]
     more: bool
 
 
-class Health(BaseModel):
-    """That the server answers."""
-
-    status: str
-
-
 class Problem(BaseModel):
-    """What was wrong: what was expected, what came, what to do."""
+    """What was expected, what came, what to do."""
 
     error: str

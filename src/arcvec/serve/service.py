@@ -1,99 +1,202 @@
-"""The result that is served now, and how another takes its place."""
+"""The result that is served now, its reload, and searches for many requests at once."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import logging
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from itertools import islice
+from threading import Lock
+from typing import NamedTuple
 
-from arcvec.serve.batches import Asked, Batches
-from arcvec.serve.metrics import Metrics
-from arcvec.serve.refusal import Refusal
+import numpy as np
+
+from arcvec.embeddings import Scores
+from arcvec.recommendation.exact import Direction, top_k
+from arcvec.serve.gate import Metrics, Refusal, overloaded
 from arcvec.serve.result import Served
-from arcvec.serve.settings import ServeSettings
+from arcvec.serve.schemas import ServeSettings
 
 logger = logging.getLogger(__name__)
 
+_MAX_CACHED_K = 100  # a thousand longer answers would fill megabytes
+_QUICK_PRODUCTS = 40_000_000  # takes a few milliseconds, less than a switch of threads costs
+_ONE_SEARCH = Lock()  # compiled loops must not run in two threads at once
+
+
+class Asked(NamedTuple):
+    """One node to recommend for."""
+
+    node: int
+    k: int
+    direction: Direction
+
+
+class Batches:
+    """Recommendations from one result: while one batch is searched for, the next one gathers.
+
+    Equal questions are answered once. `worker` does searches that take long.
+    """
+
+    def __init__(
+        self, served: Served, worker: Executor, settings: ServeSettings, metrics: Metrics
+    ) -> None:
+        self.served = served
+        self._worker, self._settings, self._metrics = worker, settings, metrics
+        self._cache: OrderedDict[Asked, bytes] = OrderedDict()
+        self._waiting: dict[Asked, asyncio.Future[bytes]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def recommend(self, nodes: Iterable[int], k: int, direction: Direction) -> list[bytes]:
+        """Return the answer about each node, as JSON, or refuse if too many nodes wait."""
+        if len(self._waiting) >= self._settings.max_requests:
+            raise overloaded(f"works on {self._settings.max_requests} requests")
+        answers = [self._answer(Asked(node, k, direction)) for node in nodes]
+        return [one if isinstance(one, bytes) else await one for one in answers]
+
+    def _answer(self, asked: Asked) -> bytes | asyncio.Future[bytes]:
+        loop = asyncio.get_running_loop()
+        if asked in self._cache:
+            self._cache.move_to_end(asked)
+            self._metrics.cache_hits.inc()
+            return self._cache[asked]
+        if asked not in self._waiting:
+            self._waiting[asked] = loop.create_future()
+        if self._task is None or self._task.done():
+            self._task = loop.create_task(self._answer_waiting())
+        return self._waiting[asked]
+
+    async def _answer_waiting(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(0)  # requests that have arrived meanwhile join the batch
+            batch = self._next_batch()
+            self._metrics.batches.inc()
+            self._metrics.batch_nodes.inc(len(batch))
+            try:
+                num_products = len(batch) * self.served.laid_out.tiles[batch[0].direction].size
+                if num_products <= _QUICK_PRODUCTS and batch[0].k <= _MAX_CACHED_K:
+                    answers = self.search(batch)
+                else:  # in the worker, so that other requests go on
+                    loop = asyncio.get_running_loop()
+                    answers = await loop.run_in_executor(self._worker, self.search, batch)
+            except Exception as error:
+                for asked in batch:
+                    self._waiting.pop(asked).set_exception(error)
+                continue
+            for asked, answer in zip(batch, answers, strict=True):
+                self._waiting.pop(asked).set_result(answer)
+                if asked.k <= _MAX_CACHED_K:
+                    self._cache[asked] = answer
+            while len(self._cache) > self._settings.cache:
+                self._cache.popitem(last=False)
+
+    def _next_batch(self) -> list[Asked]:
+        """Return those who wait longest, of one direction and a k of as many digits."""
+        first = next(iter(self._waiting))
+        alike = (
+            asked
+            for asked in self._waiting
+            if asked.direction == first.direction and len(str(asked.k - 1)) == len(str(first.k - 1))
+        )
+        return list(islice(alike, self._settings.batch))
+
+    def search(self, batch: Sequence[Asked]) -> list[bytes]:
+        """Return the answers to a batch of one direction."""
+        embeddings, direction = self.served.embeddings, batch[0].direction
+        nodes, ids = embeddings.nodes, np.array([asked.node for asked in batch])
+        largest_k = min(max(asked.k for asked in batch), len(nodes))
+        known, index = self.served.known, self.served.laid_out
+        with _ONE_SEARCH:
+            best, scores = top_k(
+                embeddings, ids, largest_k, exclude=known, direction=direction, index=index
+            )
+        names, best_names = nodes.at(ids), nodes.at(best)
+        return [
+            _as_json(names[i], direction, best_names[i][: asked.k], scores[i][: asked.k])
+            for i, asked in enumerate(batch)
+        ]
+
 
 class Service:
-    """The result that is served now; requests take `current` once and keep it to their end.
-
-    Attributes:
-        current: answers about the result that is served now.
-        metrics: counts of all that was served.
-    """
+    """The newest result that `load` gave; requests take `current` once and keep it to their end."""
 
     current: Batches
 
     def __init__(self, load: Callable[[], Served], settings: ServeSettings) -> None:
-        """Take what loads the newest result; nothing is loaded yet."""
         self.settings, self.metrics = settings, Metrics()
         self._load = load
-        # One thread: batches follow each other, and compiled loops share no threads.
         self._worker = ThreadPoolExecutor(1, "search", _limit_threads, (settings.threads,))
-        self._compares_names = False
+        self._suggesting = asyncio.Lock()
 
     async def load(self) -> None:
-        """Load the newest result and serve it from now on.
-
-        Raises:
-            OSError, ValueError: it cannot be read; the one before, if any, is served on.
-        """
-        _limit_threads(self.settings.threads)  # of this thread, which searches where that is quick
+        """Load the newest result and serve it from now on, if it can be read."""
+        _limit_threads(self.settings.threads)  # of this thread, which does quick searches
         served = await asyncio.to_thread(self._load)
+        num_nodes = len(served.embeddings.nodes)
         batches = Batches(served, self._worker, self.settings, self.metrics)
-        await self._warm_up(batches)
-        # What was loaded lives long: the garbage collector need not look through it again.
+        if num_nodes:  # compile kernels, or load compiled ones, before the first request
+            loop = asyncio.get_running_loop()
+            for asked in (Asked(0, 1, "targets"), Asked(0, 1, "sources")):
+                await loop.run_in_executor(self._worker, batches.search, [asked])
+        # The garbage collector need not look through a result, which lives long.
         gc.freeze()
         self.current = batches
-        self.metrics.num_nodes = len(served.embeddings.nodes)
-        self.metrics.loaded_at = round(time.time(), 3)
+        self.metrics.nodes.set(num_nodes)
+        self.metrics.loaded_at.set_to_current_time()
 
-    async def reload(self, result: Path) -> None:
-        """Load the newest result; if that fails, serve on the one before, and log why."""
+    async def reload(self) -> None:
+        """Load the newest result; if that fails, log why and go on with the previous one."""
         try:
             await self.load()
         except Exception as error:
-            self.metrics.count("failed_reloads")
-            logger.error("%s was not loaded again, the one before is served on: %s", result, error)
+            self.metrics.failed_reloads.inc()
+            logger.error("result was not loaded again, the one before is served on: %s", error)
         else:
-            self.metrics.count("reloads")
-            logger.info("%s loaded again: %s", result, self.current.served.embeddings)
+            self.metrics.reloads.inc()
+            logger.info("result loaded again: %s", self.current.served.embeddings)
 
-    async def ids(self, current: Batches, names: Sequence[str]) -> list[int]:
-        """Return the ids of names in a result.
+    async def recommend(self, names: Sequence[str], k: int, direction: Direction) -> list[bytes]:
+        """Return the recommendations for each node, as JSON."""
+        current = self.current
+        ids = await self.ids(current.served, names)
+        return await current.recommend(ids, k, direction)
 
-        Raises:
-            Refusal: a name is unknown; the message offers close ones.
-        """
-        nodes = current.served.embeddings.nodes
+    async def ids(self, served: Served, names: Sequence[str]) -> list[int]:
+        """Return the ids of names in a result; a refusal of an unknown name offers close ones."""
+        nodes = served.embeddings.nodes
         unknown = next((name for name in names if name not in nodes), None)
         if unknown is None:
             found: list[int] = nodes.ids(names).tolist()
             return found
-        if self._compares_names:
-            raise Refusal(404, f"unknown node {unknown!r}: not among the {len(nodes):,} nodes")
-        # One at a time: to compare with all names takes up to a second, and others wait for it.
-        self._compares_names = True
-        try:
-            await asyncio.to_thread(nodes.ids, [unknown])
-        except KeyError as error:
-            raise Refusal(404, str(error.args[0])) from None
-        finally:
-            self._compares_names = False
-        raise AssertionError("an unknown name was found")
+        message = f"unknown node {unknown!r}: not among the {len(nodes):,} nodes"
+        if not self._suggesting.locked():
+            # One at a time: a comparison with all names takes up to a second.
+            async with self._suggesting:
+                try:
+                    await asyncio.to_thread(nodes.ids, [unknown])
+                except KeyError as error:
+                    message = str(error.args[0])
+        raise Refusal(404, message)
 
-    async def _warm_up(self, batches: Batches) -> None:
-        """Compile, or read what was compiled, before anyone waits for it."""
-        if not len(batches.served.embeddings.nodes):
-            return
-        loop = asyncio.get_running_loop()
-        for asked in (Asked(0, 1, "targets"), Asked(0, 1, "sources")):
-            await loop.run_in_executor(self._worker, batches.search, [asked])
+
+def plain_score(value: float) -> float | None:
+    """Return a score rounded to six digits; None if it is beyond float32."""
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def _as_json(node: str, direction: Direction, names: Iterable[str], scores: Scores) -> bytes:
+    recommended = [
+        {"node": name, "score": plain_score(score)}
+        for name, score in zip(names, scores.tolist(), strict=True)
+        if score != -math.inf  # there are fewer candidates
+    ]
+    answer = {"node": node, "direction": direction, "recommendations": recommended}
+    return json.dumps(answer).encode()
 
 
 def _limit_threads(threads: int) -> None:

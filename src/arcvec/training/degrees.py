@@ -1,16 +1,13 @@
-"""What degrees take off scores or add to them, as much as held-out edges say it should be.
+"""What degrees add to scores, as much as held-out edges say it should be.
 
-A node is in the graph because it has an edge: whether a single edge promises another one as much
-as each of many edges does is not to be learned from the edges trained on. On some graphs (ca-HepTh)
-it promises less, on others (wiki-vote) more; then the discount is negative.
-
-Where edges are random but for degrees, a training finds in them what is not there, and degrees
-alone may be the better score. Then they are added to it.
+A node is in the graph because it has an edge. The edges trained on do not tell whether a single
+edge promises another one as much as each of many edges does; held-out edges do. Where edges are
+random but for degrees, they also tell that degrees alone are the better score.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -19,7 +16,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from arcvec.graph.graph import Graph
-from arcvec.model.sides import Sides
 from arcvec.training.validation import Validation
 
 
@@ -38,99 +34,47 @@ class DegreeTerms:
     def __bool__(self) -> bool:
         return bool(self.discount or self.gain)
 
-    def of_nodes(self, graph: Graph) -> NDArray[np.float64]:
+    def of_nodes(self, graph: Graph) -> NDArray[np.float32]:
         """Return what each node adds, negative where it takes off."""
         shares, logarithms = _by_degree(graph)
-        terms: NDArray[np.float64] = self.gain * logarithms - self.discount * shares
-        return terms
+        return (self.gain * logarithms - self.discount * shares).astype(np.float32)
 
 
-def with_degrees(
-    sides: Sides, graph: Graph, terms: DegreeTerms, nodes: NDArray[np.int64] | None = None
-) -> Sides:
-    """Return sides with two more columns, by which the scores of all pairs change.
-
-    Args:
-        sides: of all nodes, without a mixture.
-        nodes: whose sides these are, where not all nodes have any.
-    """
-    of_nodes = terms.of_nodes(graph) if nodes is None else terms.of_nodes(graph)[nodes]
-    change = torch.from_numpy(of_nodes).to(sides.target)[:, None]
-    one = torch.ones_like(change)
-    if sides.scale is None:
-        return replace(
-            sides,
-            source=torch.cat([sides.source, change, one], dim=1),
-            target=torch.cat([sides.target, one, change], dim=1),
-        )
-    # One vector for both ends: x + y = ((x + 1)(y + 1) - (x - 1)(y - 1)) / 2.
-    return replace(
-        sides,
-        source=torch.cat([sides.source, change + 1, change - 1], dim=1),
-        target=torch.cat([sides.target, change + 1, change - 1], dim=1),
-        scale=torch.cat([sides.scale, sides.scale.new_tensor([0.5, -0.5])]),
-    )
-
-
-def fitting_terms(
+def fit_terms(
     scores: NDArray[np.float32], seen: Graph, validation: Validation
 ) -> tuple[DegreeTerms, float]:
-    """Return the terms that pairs ask for which nothing was trained on, and the AUC with them.
+    """Return the terms that say most about held-out pairs, and the AUC with them.
 
-    That is a discount; where degrees alone are a better score than one with it, nothing or a gain,
-    if that is better.
-
-    Args:
-        scores: of the pairs of `validation`; seen: what they were learned from.
+    The log-odds of an edge are fitted as a multiple of score - discount * few + gain * many. The
+    multiple is free: scores of pairs that were not trained on are often too large.
     """
     few, many = (column[validation.pairs].sum(axis=1) for column in _by_degree(seen))
-    found = DegreeTerms(discount=_share(scores, -few, validation))
-    auc = validation.auc_of(scores - found.discount * few)
-    if auc < validation.auc_of(many):
-        gain = _share(scores, many, validation)
-        for other, changed in (
-            (DegreeTerms(), scores),
-            (DegreeTerms(gain=gain), scores + gain * many),
-        ):
-            if (other_auc := validation.auc_of(changed)) > auc:
-                found, auc = other, other_auc
-    return found, auc
-
-
-def _share(
-    scores: NDArray[np.float32], column: NDArray[np.float64], validation: Validation
-) -> float:
-    """Return how much of a column to add to scores, so that the sum says most about edges.
-
-    The log-odds of edges are fitted as a multiple of the sum. The multiple is free: scores of pairs
-    that were not trained on are often too large, and so must the share be.
-
-    Returns:
-        0 where higher scores do not speak for edges.
-    """
-    columns = np.stack([scores, column, np.ones(len(column))], axis=1)
-    multiple, share, _ = _log_odds(columns, validation.is_edge)
-    return float(share / multiple) if multiple > 0 else 0.0
+    columns = np.stack([scores, -few, many, np.ones(len(few))], axis=1)
+    multiple, discount, gain, _ = _log_odds(columns, validation.is_edge)
+    if multiple <= 0:
+        return DegreeTerms(), validation.auc_of(scores)
+    terms = DegreeTerms(float(discount / multiple), float(gain / multiple))
+    return terms, validation.auc_of(scores - terms.discount * few + terms.gain * many)
 
 
 def _log_odds(columns: NDArray[np.float64], is_edge: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return what columns count in a logistic regression, all but the last one held back a little.
+    """Return the coefficients of a logistic regression, all but the last one with an L2 penalty.
 
     Not scikit-learn's, whose import takes longer than all of this.
     """
     inputs, labels = torch.from_numpy(columns), torch.from_numpy(is_edge).double()
-    counts = torch.zeros(columns.shape[1], dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([counts], max_iter=100, line_search_fn="strong_wolfe")
+    coefficients = torch.zeros(columns.shape[1], dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS([coefficients], max_iter=100, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimiser.zero_grad()
-        misfit = F.binary_cross_entropy_with_logits(inputs @ counts, labels)
-        value = misfit + counts[:-1].square().sum() / (2 * len(labels))
+        misfit = F.binary_cross_entropy_with_logits(inputs @ coefficients, labels)
+        value = misfit + coefficients[:-1].square().sum() / (2 * len(labels))
         value.backward()  # type: ignore[no-untyped-call]
         return value
 
     optimiser.step(loss)  # type: ignore[no-untyped-call]
-    return counts.detach().numpy()
+    return coefficients.detach().numpy()
 
 
 def _by_degree(graph: Graph) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

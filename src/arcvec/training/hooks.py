@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 
@@ -13,9 +13,8 @@ class Progress:
 
     Attributes:
         validation_auc: of the newest validation; None before the first.
-        trial: how often the training was begun anew, each time with a stronger L2 penalty.
-        member, members: how many members of an ensemble were trained before this one, and of how
-            many.
+        trial: how many windows and penalties were tried before.
+        member: number of this member of an ensemble, from 0 on.
     """
 
     step: int
@@ -35,10 +34,10 @@ class Hooks:
 
     Attributes:
         report: called after every step.
-        should_stop: asked after every step; true ends the training with `Interrupted`.
+        should_stop: called in every step; true ends the training after it, with `Interrupted`.
         checkpoint: where the state is kept while training; None keeps none.
         resume: start from that checkpoint.
-        end_at: asked after every step, with its number and the last one planned, which to end with.
+        end_at: called in every step with its number and the last one planned; returns the last one.
     """
 
     report: Callable[[Progress], None] | None = None
@@ -47,11 +46,16 @@ class Hooks:
     resume: bool = False
     end_at: Callable[[int, int], int] | None = None
 
+    def of_member(self, member: int, members: int) -> Hooks:
+        """Return the hooks of one member, whose reports carry its number."""
+        if (report := self.report) is None:
+            return self
+        return replace(self, report=lambda p: report(replace(p, member=member, members=members)))
+
 
 class Interrupted(Exception):
     """Training was asked to stop; its checkpoint, if it keeps one, is written."""
 
     def __init__(self, step: int, checkpoint: Path | None) -> None:
         super().__init__(f"training stopped after step {step}")
-        self.step = step
-        self.checkpoint = checkpoint
+        self.step, self.checkpoint = step, checkpoint

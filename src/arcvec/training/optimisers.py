@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-from arcvec.kernels.adam import adam_rows
+from arcvec.kernels.rows import adam_rows
+from arcvec.parallel.alone import Alone
 
 _BETAS = (0.9, 0.999)
 _EPSILON = 1e-8
@@ -15,11 +16,10 @@ _SMALLEST = 1e-3
 
 
 class TensorOptimiser(ABC):
-    """Updates `values` in place; state that belongs to a row is kept beside that row."""
+    """Updates `values` in place; `workers` have the other rows, if these are rows of nodes."""
 
-    def __init__(self, values: Tensor, *, l2: float = 0.0) -> None:
-        self.values = values
-        self.l2 = l2
+    def __init__(self, values: Tensor, *, l2: float = 0.0, workers: Alone | None = None) -> None:
+        self.values, self.l2, self.workers = values, l2, workers or Alone()
 
     def step(self, gradient: Tensor, learning_rate: float, rows: Tensor | None = None) -> None:
         """Apply the gradient of all values, or of the given distinct rows only."""
@@ -49,8 +49,8 @@ class TensorOptimiser(ABC):
 class Adam(TensorOptimiser):
     """Adam with both moments per element; rows untouched in a step keep theirs as they are."""
 
-    def __init__(self, values: Tensor, *, l2: float = 0.0) -> None:
-        super().__init__(values, l2=l2)
+    def __init__(self, values: Tensor, *, l2: float = 0.0, workers: Alone | None = None) -> None:
+        super().__init__(values, l2=l2, workers=workers)
         self.mean = torch.zeros_like(values)
         self.square = torch.zeros_like(values)
         self.steps = torch.zeros((), dtype=torch.int64)
@@ -71,8 +71,7 @@ class Adam(TensorOptimiser):
     ) -> Tensor:
         self.steps += 1
         steps = int(self.steps)
-        mean = self.mean if rows is None else self.mean[rows]
-        square = self.square if rows is None else self.square[rows]
+        mean, square = (s if rows is None else s[rows] for s in (self.mean, self.square))
         mean.lerp_(gradient, 1 - _BETAS[0])
         square.mul_(_BETAS[1]).addcmul_(gradient, gradient, value=1 - _BETAS[1])
         if rows is not None:
@@ -102,5 +101,8 @@ class PercentDelta(TensorOptimiser):
         return change.clamp_(-largest, largest)
 
     def mean(self, numbers: Tensor) -> Tensor:
-        """Return the mean over all that a step updates."""
-        return numbers.mean()
+        """Return the mean over all that a step updates, on any worker."""
+        sums = torch.stack([numbers.double().sum(), numbers.new_tensor(numbers.numel()).double()])
+        total, count = self.workers.sum(sums)
+        mean: Tensor = (total / count).to(numbers)
+        return mean

@@ -13,10 +13,7 @@ class TrainSettings(Settings):
     """How the model is fitted."""
 
     steps: int = Field(
-        400,
-        ge=1,
-        description="steps of a training, if nothing stops it earlier; half as many for each of "
-        "several members",
+        400, ge=1, description="most steps of a training; half as many for each of several members"
     )
     batch_pairs: int = Field(
         65536, ge=1, description="pairs per step; on small graphs no more than 8 for each edge"
@@ -28,14 +25,13 @@ class TrainSettings(Settings):
     decay: Literal["none", "cosine"] = Field(
         "cosine",
         description="cosine lets the learning rate fall to zero: over the last part of the "
-        "training, see settle, or over all of it where settle is 0",
+        "training, see settle, or over all of it if settle is 0",
     )
     l2: float = Field(0.0, ge=0, description="L2 penalty on all parameters")
     output_l2: float = Field(3e-5, ge=0, description="L2 penalty on the source and target vectors")
     stronger_l2: tuple[Annotated[float, Field(ge=0)], ...] = Field(
         (0.03, 0.1, 0.3),
-        description="values of output_l2 to try as well, one after the other, as long as the AUC "
-        "on held-out edges rises; the best of all is taken",
+        description="larger output_l2 to try in turn, as long as the AUC on held-out edges rises",
     )
     degree_discount: float | None = Field(
         None,
@@ -46,30 +42,24 @@ class TrainSettings(Settings):
         False, description="update the node vectors of sources only, as the paper does"
     )
     selection: Literal["held-out", "train"] = Field(
-        "held-out",
-        description="watch the AUC on held-out edges, or on the training edges themselves, as the "
-        "paper does",
+        "held-out", description="edges whose AUC is watched; the paper takes the training edges"
     )
     settle: float = Field(
         0.5,
         ge=0,
         lt=1,
         description="part of the training, at its end, that learns from all edges, those held out "
-        "too; where 0, the vectors of the best AUC are the result",
+        "too; if 0, the vectors of the best AUC are the result",
     )
     validation_fraction: float = Field(
         0.05, ge=0, lt=1, description="part of the training edges held out to watch the AUC"
     )
     validation_edges: int = Field(
-        500,
-        ge=0,
-        description="hold out at least so many edges of small graphs, but no more than a fifth",
+        500, ge=0, description="edges to hold out of small graphs at least, up to a fifth of all"
     )
     evaluate_every: int = Field(25, ge=1, description="steps between two validations")
     patience: int = Field(
-        5,
-        ge=1,
-        description="validations without a better AUC after which training stops, or settles",
+        5, ge=1, description="validations without a better AUC before training stops or settles"
     )
     checkpoint_every: int = Field(200, ge=1, description="steps between two checkpoints")
     device: str = Field("auto", description="where to train: auto, cpu, cuda, cuda:1, ...")
@@ -81,15 +71,10 @@ class TrainSettings(Settings):
 
     def on_all_edges(self) -> TrainSettings:
         """Return how to train once: nothing held out, so nothing chosen by it, a falling rate."""
-        return self.model_copy(
-            update={
-                "settle": 0.0,
-                "selection": "held-out",
-                "validation_fraction": 0.0,
-                "stronger_l2": (),
-                "degree_discount": self.degree_discount or 0.0,
-            }
-        )
+        discount = self.degree_discount or 0.0
+        nothing = {"settle": 0.0, "validation_fraction": 0.0, "stronger_l2": ()}
+        changes = {**nothing, "selection": "held-out", "degree_discount": discount}
+        return self.model_copy(update=changes)
 
     def of_one_of(self, members: int) -> TrainSettings:
         """Return the settings of one of several members, whose mean needs fewer steps of each."""

@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from arcvec.graph.blocks import EdgeArray
-from arcvec.graph.components import components
+from arcvec.evaluation.curves import roc_auc
+from arcvec.graph.components import components, shuffled_positions
 from arcvec.graph.graph import Graph
-from arcvec.graph.held_out import shuffled_places
-from arcvec.graph.non_edges import draw_non_edges, turned_round
-from arcvec.graph.split import cut_edges, draw_negatives
-from arcvec.kernels.curves import roc_auc
+from arcvec.graph.names import EdgeArray
+from arcvec.graph.non_edges import draw_non_edges, reverse_edges
+from arcvec.graph.split import cut_edges
 from arcvec.model.sides import Sides
+from arcvec.parallel.alone import Alone
+from arcvec.parallel.partition import Partition
+from arcvec.parallel.routes import Positions, Route, fetch, route_to
+from arcvec.parallel.shared import shared_graph
 from arcvec.training.settings import TrainSettings
 
 logger = logging.getLogger(__name__)
+_Chosen: TypeAlias = tuple[Graph, EdgeArray, int]
 
 _FEWEST_EDGES = 20
 _LARGEST_PART = 0.2
 # Millions of held-out edges would tell no more than these, and take longer than the training.
 _MOST_HELD_OUT = 200_000
 _MOST_WATCHED = 500_000
-# Up to here negatives are drawn as in a split, those of train too: a seed gives what it always did.
-_DRAWN_AS_A_SPLIT = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +48,8 @@ class Validation:
 
     pairs: NDArray[np.int32]
     is_edge: NDArray[np.bool_]
-    directed: bool
+    graph: Graph
+    workers: Alone = field(default_factory=Alone)
 
     def auc(self, sides: Sides) -> float:
         """Return the ROC-AUC of the scores of sides."""
@@ -54,20 +60,60 @@ class Validation:
         return roc_auc(scores[self.is_edge], scores[~self.is_edge])
 
     def scores(self, sides: Sides) -> Tensor:
-        """Return the score of every pair: the mean of both directions, if undirected."""
-        tails, heads = torch.from_numpy(self.pairs.astype(np.int64)).to(sides.source.device).T
-        scores = sides.pair_scores(tails, heads)
-        if not self.directed:
-            scores = (scores + sides.pair_scores(heads, tails)) / 2
-        return scores
+        """Return the scores of all pairs, given the sides of this worker's nodes.
+
+        Undirected pairs have the mean of both directions.
+        """
+        *pairs, route, order = self._own_pairs
+        source, target = fetch(sides.source, sides.target, route, self.workers)
+        known = replace(sides, source=source, target=target)
+        own = known.pair_scores(*(torch.from_numpy(part).to(source.device) for part in pairs))
+        gathered = np.concatenate(self.workers.gather(own.cpu().numpy()))
+        scores = np.empty_like(gathered)
+        scores[order] = gathered
+        if not self.graph.directed:
+            forward, backward = scores.reshape(2, -1)
+            scores = (forward + backward) / 2
+        return torch.from_numpy(scores)
+
+    @cached_property
+    def _own_pairs(self) -> tuple[Positions, Positions, Route, Positions]:
+        """Positions of the pairs whose source this worker owns, and the order of all workers'."""
+        pairs = self.pairs
+        if not self.graph.directed:
+            pairs = np.concatenate([pairs, pairs[:, ::-1]])
+        partition = Partition(self.graph.num_nodes, self.workers.count)
+        owners = partition.owners(pairs[:, 0])
+        own = pairs[owners == self.workers.rank]
+        targets, route = route_to(own[:, 1], partition, self.workers)
+        return partition.rows(own[:, 0]), targets, route, np.argsort(owners, kind="stable")
 
 
 def choose_validation(
-    graph: Graph, settings: TrainSettings, seed: int
+    graph: Graph,
+    settings: TrainSettings,
+    seed: int,
+    workers: Alone | None = None,
+    folder: Path | None = None,
 ) -> tuple[Graph, Validation | None]:
-    """Return the graph to train on, and what to watch the AUC on."""
+    """Return the graph to train on, which many workers map from a folder, and the validation."""
+    workers = workers or Alone()
+    seen, pairs, num_edges = graph, np.empty((0, 2), dtype=np.int32), 0
+    if workers.is_first:
+        seen, pairs, num_edges = _choose(graph, settings, seed)
+    is_other, num_edges = workers.agree(lambda: (seen is not graph, num_edges))
+    if is_other:
+        seen = shared_graph(workers, folder, lambda: seen)
+    if not num_edges:
+        return seen, None
+    pairs = workers.gather(pairs)[0]
+    return seen, Validation(pairs, np.arange(len(pairs)) < num_edges, graph, workers)
+
+
+def _choose(graph: Graph, settings: TrainSettings, seed: int) -> _Chosen:
+    """Return the graph to train on, pairs, and how many of these, the first ones, are edges."""
     if settings.selection == "train":
-        return graph, _against_train(graph, seed)
+        return graph, *_against_train(graph, seed)
     fraction = settings.validation_fraction
     if fraction and graph.num_edges:
         wanted = min(_LARGEST_PART, settings.validation_edges / graph.num_edges)
@@ -75,36 +121,31 @@ def choose_validation(
     return hold_out(graph, fraction, seed)
 
 
-def _against_train(graph: Graph, seed: int) -> Validation:
-    """Return the training edges themselves and as many non-edges, as the paper selects models.
-
-    Of a large graph, a sample of them.
-    """
+def _against_train(graph: Graph, seed: int) -> tuple[EdgeArray, int]:
+    """Return training edges and as many non-edges, by which the paper selects models."""
     edges = np.stack(graph.edges(), axis=1)
     if len(edges) > _MOST_WATCHED:
         edges = np.random.default_rng(seed).choice(edges, _MOST_WATCHED, replace=False)
     negatives = draw_non_edges(graph, len(edges), np.random.default_rng([seed, len(edges)]))
-    return _validation(edges, negatives, graph.directed)
+    return np.concatenate([edges, negatives]), len(edges)
 
 
-def hold_out(graph: Graph, fraction: float, seed: int) -> tuple[Graph, Validation | None]:
-    """Return the graph without some of its edges, and these edges; the graph stays connected.
+def hold_out(graph: Graph, fraction: float, seed: int) -> _Chosen:
+    """Return a connected graph without some edges, these with non-edges, and their number.
 
-    Returns:
-        the graph itself and None where nothing is asked for, or too few edges could be spared.
+    The graph itself and no edges are returned if none are wanted, or too few can be spared.
     """
-    if not fraction or min(_num_spare(graph), fraction * graph.num_edges) < _FEWEST_EDGES:
-        if fraction:
-            logger.info("too few edges to hold some out: training runs all its steps")
-        return graph, None
+    nothing = graph, np.empty((0, 2), dtype=np.int32), 0
+    if not fraction:
+        return nothing
+    if min(_num_spare(graph), fraction * graph.num_edges) < _FEWEST_EDGES:
+        logger.info("too few edges to hold some out: training runs all its steps")
+        return nothing
     seen, edges, _ = cut_edges(graph, fraction, 0.0, seed)
-    sizes = [len(edges)]
-    if graph.num_edges <= _DRAWN_AS_A_SPLIT:
-        sizes = [seen.num_edges, *sizes]
-    negatives = draw_negatives(graph, sizes, seed)[-1]
+    negatives = draw_non_edges(graph, len(edges), np.random.default_rng([seed, len(edges)]))
     if graph.directed:
-        negatives = np.concatenate([negatives, _turned_round(graph, seen, seed)])
-    return seen, _validation(edges, negatives, graph.directed)
+        negatives = np.concatenate([negatives, _reversed(graph, seen, seed)])
+    return seen, np.concatenate([edges, negatives]), len(edges)
 
 
 def _num_spare(graph: Graph) -> int:
@@ -115,20 +156,14 @@ def _num_spare(graph: Graph) -> int:
     return spare + int(components(graph).max(initial=-1)) + 1
 
 
-def _turned_round(graph: Graph, seen: Graph, seed: int) -> EdgeArray:
+def _reversed(graph: Graph, seen: Graph, seed: int) -> EdgeArray:
     """Return reversed one-way edges, as many of held-out edges as of training edges.
 
-    The protocol takes all there are, which for a small held-out part would nearly all be reverses
-    of training edges: an AUC of what was learned by heart.
+    Nearly all one-way edges are training edges: all reverses would measure what was memorised.
     """
     is_returned, trained_on = graph.is_returned, graph.shares_entries(seen)
     held_out = np.flatnonzero(~(is_returned | trained_on))
     is_trained = ~is_returned & trained_on
     generator = np.random.default_rng([seed, held_out.size + int(is_trained.sum())])
-    chosen = shuffled_places(is_trained, generator)[: held_out.size]
-    return turned_round(graph, np.concatenate([held_out, chosen.astype(np.int64)]))
-
-
-def _validation(edges: EdgeArray, negatives: EdgeArray, directed: bool) -> Validation:
-    pairs = np.concatenate([edges, negatives])
-    return Validation(pairs, np.arange(len(pairs)) < len(edges), directed)
+    chosen = shuffled_positions(is_trained, generator)[: held_out.size]
+    return reverse_edges(graph, np.concatenate([held_out, chosen.astype(np.int64)]))

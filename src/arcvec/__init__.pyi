@@ -1,0 +1,30 @@
+from .baselines.neighbours import AdamicAdar as AdamicAdar
+from .baselines.neighbours import CommonNeighbours as CommonNeighbours
+from .baselines.neighbours import DegreeProduct as DegreeProduct
+from .baselines.neighbours import Jaccard as Jaccard
+from .embeddings import EdgeEmbeddings as EdgeEmbeddings
+from .embeddings import EdgeScorer as EdgeScorer
+from .evaluation.link_prediction import link_prediction as link_prediction
+from .export.vectors import export_vectors as export_vectors
+from .graph.components import largest_component as largest_component
+from .graph.convert import graph_from as graph_from
+from .graph.files import load_graph as load_graph
+from .graph.files import save_graph as save_graph
+from .graph.graph import Graph as Graph
+from .graph.split import Split as Split
+from .graph.split import read_split as read_split
+from .graph.split import save_split as save_split
+from .graph.split import split_edges as split_edges
+from .ingest.ingest import open_graph as open_graph
+from .ingest.ingest import read_edges as read_edges
+from .recommendation.approximate import open_index as open_index
+from .recommendation.calibration import calibrate as calibrate
+from .recommendation.exact import recommend as recommend
+from .recommendation.explain import explain as explain
+from .recommendation.new_nodes import add_nodes as add_nodes
+from .training.edge_projection import EdgeProjection as EdgeProjection
+from .training.edge_projection import MixedProjections as MixedProjections
+from .training.presets import load_method as load_method
+from .view.report.page import write_report as write_report
+
+__version__: str

@@ -1,0 +1,51 @@
+"""Every method by the name the command line and the tables use; imported on first use."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections import UserDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from arcvec.method import Method
+
+_CLASSES = {
+    "degree-product": "baselines.neighbours:DegreeProduct",
+    "common-neighbours": "baselines.neighbours:CommonNeighbours",
+    "jaccard": "baselines.neighbours:Jaccard",
+    "adamic-adar": "baselines.neighbours:AdamicAdar",
+    "resource-allocation": "baselines.neighbours:ResourceAllocation",
+    "three-paths": "baselines.neighbours:ThreePaths",
+    "katz": "baselines.neighbours:Katz",
+    "eigenmaps": "baselines.eigenmaps:LaplacianEigenMaps",
+    "node2vec": "baselines.node2vec:Node2Vec",
+    "dngr": "baselines.dense:DNGR",
+    "svd": "baselines.factorisations:NormalisedSVD",
+    "hope": "baselines.factorisations:HOPE",
+    "strap": "baselines.factorisations:STRAP",
+    "netmf": "baselines.factorisations:NetMF",
+    "watch-your-step": "baselines.dense:WatchYourStep",
+}
+
+if TYPE_CHECKING:
+    Baseline: TypeAlias = str
+else:
+    Baseline = Literal[tuple(_CLASSES)]
+
+
+class _LazyClasses(UserDict[str, Any]):
+    """Classes by name, given as "module:Class"; looking one up imports its module."""
+
+    def __getitem__(self, name: str) -> type[Method]:
+        method: type[Method] = pkgutil.resolve_name(f"arcvec.{self.data[name]}")
+        return method
+
+
+BASELINES: Mapping[str, type[Method]] = _LazyClasses(_CLASSES)
+METHODS: Mapping[str, type[Method]] = _LazyClasses(
+    {"edge-projection": "training.edge_projection:EdgeProjection", **_CLASSES}
+)
+"""The baselines, and arcvec's own method first."""
+
+CHEAP_BASELINES: tuple[Baseline, ...] = ("degree-product", "common-neighbours", "adamic-adar")
+"""Baselines without training, which a result must beat to be worth its own."""

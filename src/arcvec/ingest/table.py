@@ -1,0 +1,329 @@
+"""Edge files in DuckDB: `raw (source, target[, weight])`, then nodes and edges by id."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arcvec.graph.names import ESCAPES
+from arcvec.ingest import layout as edge_files
+from arcvec.ingest.layout import EdgeFileSettings, EdgeLayout
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+NAMES_PER_BLOCK = 1 << 20
+ENTRIES_PER_BLOCK = 1 << 22
+NODES_PER_BUCKET = 1 << 10
+
+_SPACE, _NO_SPACE = "[ \t\r]", "[^ \t\r]"
+_READ_CSV = "header = false, auto_detect = false, comment = '', hive_partitioning = false"
+# Checked as float32, in which weights are stored: tiny ones become 0, huge ones infinite.
+_IS_WEIGHT = "TRY_CAST(weight AS FLOAT) > 0 AND isfinite(TRY_CAST(weight AS FLOAT))"
+_SPACES_AND_QUOTE = re.compile(' {2,}"')
+
+
+@contextmanager
+def work_database(
+    folder: Path | None, memory_limit: str, *, keep_order: bool = False
+) -> Iterator[DuckDBPyConnection]:
+    """Yield a DuckDB database in a folder, which the caller removes; in memory if it is None."""
+    duckdb = edge_files.load_duckdb()
+    if "?" in str(folder or ""):
+        raise OSError(
+            f'cannot work in {folder.parent}: to DuckDB the name of a file ends at "?"; '  # type: ignore[union-attr]
+            "choose an output without it"
+        )
+    config = {
+        "memory_limit": memory_limit,
+        "temp_directory": "" if folder is None else str(folder / "spill"),
+        "preserve_insertion_order": keep_order,
+        # The limit must hold the buffers of all threads.
+        "threads": min(os.cpu_count() or 1, 8),
+    }
+    database = ":memory:" if folder is None else str(folder / "edges.duckdb")
+    try:
+        with duckdb.connect(database, config=config) as connection:
+            connection.execute("SET enable_progress_bar = false")
+            # It would drop the check of weights if Parquet's statistics say that all are above 0.
+            connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+            yield connection
+    except duckdb.OutOfMemoryException:
+        fault = f"{memory_limit} of memory do not suffice for these edges"
+        raise MemoryError(f"{fault}; raise --memory-limit") from None
+    except duckdb.IOException as error:
+        reason = str(error).removeprefix("IO Error: ").splitlines()[0]
+        where = "memory" if folder is None else folder.parent
+        raise OSError(f"cannot work in {where}: {reason}") from None
+
+
+def load_raw_edges(
+    connection: DuckDBPyConnection, layouts: Sequence[EdgeLayout], comment: str
+) -> int:
+    """Fill the table `raw` from all files, checked, and return the number of its rows.
+
+    Names are VARCHAR, or BIGINT if all files are Parquet with integers. A ValueError names file
+    and line of a row that is not an edge.
+    """
+    duckdb = edge_files.load_duckdb()
+    name_type = "BIGINT" if all(layout.integers for layout in layouts) else "VARCHAR"
+    weight = ", weight DOUBLE NOT NULL" if layouts[0].weight is not None else ""
+    connection.execute(
+        f"CREATE TABLE raw (source {name_type} NOT NULL, target {name_type} NOT NULL{weight})"
+    )
+    for layout in layouts:
+        query, parameters = _select(layout, comment)
+        checked = ", ".join(_checked_columns(layout))
+        try:
+            connection.execute(f"INSERT INTO raw SELECT {checked} FROM ({query})", parameters)
+        except duckdb.OutOfMemoryException:
+            raise
+        except duckdb.Error as error:
+            raise ValueError(_explain(connection, layout, comment, error)) from None
+        if layout.kind == "text":
+            _require_sound(layout)
+    (count,) = connection.execute("SELECT count(*) FROM raw").fetchall()[0]
+    return int(count)
+
+
+def _require_sound(layout: EdgeLayout) -> None:
+    """Refuse what DuckDB does not notice: damaged gzip files, and text around quotes."""
+    path, separator = layout.path, layout.separator
+    has_quotes = separator is not None and len(separator) == 1
+    if not has_quotes and not edge_files.is_gzip(path):
+        return
+    is_suspicious, last = False, b""
+    with edge_files.open_bytes(path) as file:
+        while chunk := file.read(1 << 20):  # up to the checksum at the end of a gzip file
+            text = last + chunk
+            is_suspicious = is_suspicious or b'" ' in text or b'  "' in text
+            last = text[-2:]
+    if separator is None or not has_quotes or not is_suspicious:
+        return
+    for strict in (False, True):
+        lines = edge_files.read_lines(path)
+        rows = edge_files.split_csv(path, lines, separator, layout.skip, strict=strict)
+        for number, row in rows:
+            if any(map(_SPACES_AND_QUOTE.match, row)):
+                raise ValueError(
+                    f"{path}:{number}: expected an opening quote after the separator, got spaces "
+                    "before it; take them away"
+                )
+
+
+def _roles(layout: EdgeLayout) -> dict[str, int]:
+    roles = {"source": layout.source, "target": layout.target, "weight": layout.weight}
+    return {role: position for role, position in roles.items() if position is not None}
+
+
+def _checked_columns(layout: EdgeLayout) -> Iterator[str]:
+    """Yield SQL for source, target and weight, each NULL if it is not fit for an edge."""
+    for name in ("source", "target"):
+        value = f"ltrim({name}, ' ')" if layout.trim else name
+        yield value if layout.integers else f"nullif({value}::VARCHAR, '')"
+    if layout.weight is not None:
+        yield f"CASE WHEN {_IS_WEIGHT} THEN weight::DOUBLE END"
+
+
+def _select(layout: EdgeLayout, comment: str) -> tuple[str, list[object]]:
+    """Return SQL for the columns of a file by role, and for its row numbers if it is Parquet."""
+    roles, path = _roles(layout), edge_files.literal_path(layout.path)
+    if layout.kind == "parquet":
+        columns = [f"{_quoted(layout.columns[i])} AS {role}" for role, i in roles.items()]
+        return (
+            f"SELECT {', '.join(columns)}, file_row_number + 1 AS number "
+            "FROM read_parquet(?, hive_partitioning = false, file_row_number = true)",
+            [path],
+        )
+    compression = "gzip" if edge_files.is_gzip(layout.path) else "none"
+    if layout.separator is None:
+        query = _split_by_spaces(roles, len(layout.columns))
+        return query, [path, layout.skip_ends, compression, comment, comment, comment]
+    columns = [f"column{position} AS {role}" for role, position in roles.items()]
+    types = ", ".join(f"'column{i}': 'VARCHAR'" for i in range(len(layout.columns)))
+    # Python's csv module, which looks for faults, has no quotes with long separators either.
+    quote = '"' if len(layout.separator) == 1 else ""
+    return (
+        f"SELECT {', '.join(columns)} FROM read_csv(?, delim = ?, quote = ?, escape = ?, "
+        f"skip = ?, columns = {{{types}}}, compression = ?, {_READ_CSV})",
+        [path, layout.separator, quote, quote, layout.skip, compression],
+    )
+
+
+def _split_by_spaces(roles: dict[str, int], num_columns: int) -> str:
+    """Return SQL that splits lines by one regular expression: DuckDB cannot split by runs."""
+    used, unused = f"({_NO_SPACE}+)", f"{_NO_SPACE}+"
+    fields = [used if i in roles.values() else unused for i in range(num_columns)]
+    pattern = f"^{_SPACE}*" + f"{_SPACE}+".join(fields) + f"{_SPACE}*$"
+    captured = ", ".join(f"'{role}'" for role in sorted(roles, key=roles.__getitem__))
+    columns = ", ".join(f"found.{role} AS {role}" for role in roles)
+    # With new_line set, DuckDB lets carriage returns end lines too, alone or not; left to guess,
+    # it drops the character after a lone one. `contains` is cheap: trimming every line is not.
+    return (
+        f"SELECT {columns} FROM ("
+        f"SELECT line, regexp_extract(line, '{pattern}', [{captured}]) AS found "
+        "FROM read_csv(?, delim = chr(10), quote = '', escape = '', skip = ?, "
+        "strict_mode = false, new_line = '\\n', columns = {'line': 'VARCHAR'}, compression = ?, "
+        f"{_READ_CSV}) "
+        "WHERE ? = '' OR NOT (contains(line, ?) AND starts_with(ltrim(line, ' \t'), ?))) "
+        f"WHERE found.source != '' OR NOT regexp_matches(line, '^{_SPACE}*$')"
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _explain(
+    connection: DuckDBPyConnection, layout: EdgeLayout, comment: str, error: Exception
+) -> str:
+    """Return in one line where the file is wrong and how, by a second, slower look at it."""
+    if layout.kind == "parquet":
+        found = _find_bad_row(connection, layout)
+        hint = "if it is damaged, write or fetch it again"
+    else:
+        found = _find_bad_line(layout, comment)
+        unpack = ", or unpack it first" if edge_files.is_gzip(layout.path) else ""
+        hint = f"see to its quotes and line endings{unpack}"
+    first = re.sub(r"^[\w ]*Error: ", "", str(error)).partition("\n")[0]
+    too_long = re.search(r"^Maximum line size.*exceeded", str(error), re.MULTILINE)
+    reason = " ".join(first.split()) + (f": {too_long[0]}" if too_long else "")
+    return f"{layout.path}{found or f': cannot be read: {reason}; {hint}'}"
+
+
+def _find_bad_line(layout: EdgeLayout, comment: str) -> str | None:
+    lines = edge_files.read_lines(layout.path)
+    for number, row in edge_files.split_rows(layout.path, lines, layout.separator, layout.skip):
+        commented = bool(comment) and row[0].startswith(comment)
+        if commented and layout.separator is None:
+            continue
+        if len(row) != len(layout.columns):
+            fault = edge_files.describe_column_count(row, len(layout.columns))
+        else:
+            values = [row[position] for position in _roles(layout).values()]
+            values = [text.lstrip(" ") if layout.trim else text for text in values]
+            if all(values[:2]) and all(map(_is_weight, values[2:])):
+                continue
+            fault = _describe_values(values)
+        if commented:
+            fault = "expected comments above the first edge only, where columns have separators"
+        return f":{number}: {fault}"
+    return None
+
+
+def _find_bad_row(connection: DuckDBPyConnection, layout: EdgeLayout) -> str | None:
+    query, parameters = _select(layout, "")
+    shown = ", ".join(f"coalesce({role}::VARCHAR, '')" for role in _roles(layout))
+    faults = " OR ".join(f"({column}) IS NULL" for column in _checked_columns(layout))
+    query = f"SELECT number, {shown} FROM ({query}) WHERE {faults} ORDER BY 1 LIMIT 1"
+    try:
+        rows = connection.execute(query, parameters).fetchall()
+    except edge_files.load_duckdb().Error:  # damaged, not wrong
+        return None
+    return f": row {rows[0][0]}: {_describe_values(rows[0][1:])}" if rows else None
+
+
+def _describe_values(values: Sequence[str]) -> str:
+    """Return what is wrong with a source, a target and perhaps a weight."""
+    if not all(values[:2]):
+        return "expected a source and a target, got an empty name"
+    hint = 'to do without weights, pass --weight ""'
+    return f'expected a positive, finite weight, got "{values[2]}"; {hint}'
+
+
+def _is_weight(text: str) -> bool:
+    try:
+        with np.errstate(over="ignore"):
+            value = np.float32(text)
+    except ValueError:
+        return False
+    # numpy also reads the digits of other scripts
+    return text.isascii() and bool(np.isfinite(value) and value > 0)
+
+
+def number_nodes(connection: DuckDBPyConnection) -> Iterator[bytes]:
+    """Make the table `nodes (name, id)` of the names in `raw`; yield blocks of a `nodes.txt`."""
+    connection.execute(
+        "CREATE TABLE names AS SELECT DISTINCT name FROM "
+        "(SELECT source AS name FROM raw UNION ALL SELECT target FROM raw)"
+    )
+    (num_nodes,) = connection.execute("SELECT count(*) FROM names").fetchall()[0]
+    if num_nodes > np.iinfo(np.int32).max:
+        raise ValueError(f"expected at most {np.iinfo(np.int32).max:,} nodes, got {num_nodes:,}")
+    connection.execute(
+        "CREATE TABLE nodes AS SELECT name, (row_number() OVER "
+        "(ORDER BY strlen(name::VARCHAR), name::VARCHAR) - 1)::INTEGER AS id FROM names"
+    )
+    # chr() for every character: no quoting, no escapes to get wrong.
+    escaped = "name::VARCHAR"
+    for pair in ESCAPES:
+        texts = (" || ".join(f"chr({ord(character)})" for character in text) for text in pair)
+        escaped = f"replace({escaped}, {', '.join(texts)})"
+    query = (
+        f"SELECT string_agg({escaped} || chr(10), '' ORDER BY id) FROM nodes "
+        "WHERE id >= ? AND id < ?"
+    )
+    for start in range(0, num_nodes, NAMES_PER_BLOCK):
+        block = connection.execute(query, [start, start + NAMES_PER_BLOCK]).fetchall()
+        yield block[0][0].encode()
+
+
+def number_edges(
+    connection: DuckDBPyConnection, settings: EdgeFileSettings, *, weighted: bool
+) -> tuple[int, int]:
+    """Make the view `entries` of (source, target[, weight]); return lines kept and self-loops.
+
+    Entries are by id, in no order, repeats included; an undirected edge gives two.
+    """
+    weight = ", weight" if weighted else ""
+    kept = "WHERE raw.source != raw.target" if settings.self_loops == "drop" else ""
+    connection.execute(
+        f"CREATE TABLE edges AS SELECT s.id AS source, t.id AS target{weight} FROM raw "
+        f"JOIN nodes s ON raw.source = s.name JOIN nodes t ON raw.target = t.name {kept}"
+    )
+    mirrored = f"UNION ALL SELECT target, source{weight} FROM edges WHERE source != target"
+    connection.execute(
+        f"CREATE VIEW entries AS SELECT source, target{weight} FROM edges "
+        + ("" if settings.directed else mirrored)
+    )
+    num_kept, num_self_loops = connection.execute(
+        "SELECT (SELECT count(*) FROM edges), count(*) FILTER (source = target) FROM raw"
+    ).fetchall()[0]
+    return int(num_kept), int(num_self_loops)
+
+
+def row_blocks(connection: DuckDBPyConnection) -> Iterator[tuple[int, int]]:
+    """Return ranges of sources that hold about `ENTRIES_PER_BLOCK` entries each."""
+    query = "SELECT source // ? AS bucket, count(*) AS size FROM entries GROUP BY 1 ORDER BY 1"
+    found = connection.execute(query, [NODES_PER_BUCKET]).fetchnumpy()
+    buckets, blocks = found["bucket"], np.cumsum(found["size"]) // ENTRIES_PER_BLOCK
+    bounds = [*buckets[np.diff(blocks, prepend=-1) > 0], *(buckets[-1:] + 1)]
+    return pairwise(int(bound) * NODES_PER_BUCKET for bound in bounds)
+
+
+def merged_entries(
+    connection: DuckDBPyConnection, start: int, stop: int, *, weighted: bool
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the sorted keys (source << 32 | target) of some rows, once each, and their weights."""
+    entries = connection.execute(
+        "SELECT * FROM entries WHERE source >= ? AND source < ?", [start, stop]
+    ).fetchnumpy()
+    keys = entries["source"].astype(np.int64) << 32 | entries["target"]
+    if not weighted:
+        return np.unique(keys), np.empty(0)
+    # By weight too: sums of floats depend on the order, and threads deliver any order.
+    order = np.lexsort((entries["weight"], keys))
+    keys = keys[order]
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    sums = np.add.reduceat(entries["weight"][order], first)
+    if sums.max() > np.finfo(np.float32).max:
+        raise OverflowError(f"the weights of a repeated edge add up to {sums.max():.3g}")
+    return keys[first], sums

@@ -1,0 +1,282 @@
+"""Cells of an experiment, run in worker processes, and the tidy table of their results.
+
+Workers read tasks as JSON lines and write outcomes; one that dies loses only its own cell. They
+exit as soon as their standard input ends, so that none outlives a run that was killed.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections import Counter, deque
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import IO, Any, Literal, TypeAlias, get_args
+
+from arcvec.baselines.by_name import METHODS
+from arcvec.embeddings import EdgeScorer
+from arcvec.evaluation.curves import roc_auc
+from arcvec.evaluation.link_prediction import link_prediction
+from arcvec.graph.split import Split, read_split
+from arcvec.parallel.threads import threads_per_worker
+from arcvec.storage.tables import write_table
+
+_THREAD_POOLS = ("OMP", "MKL", "OPENBLAS", "NUMBA")
+_ATTEMPTS = 2
+
+
+@dataclass(frozen=True)
+class Task:
+    """One cell in plain values: the folder of its split, and all settings of its method."""
+
+    split: str
+    method: str
+    settings: dict[str, Any]
+    ranking: bool
+
+
+Outcome: TypeAlias = dict[str, Any]
+"""Status "done" with its numbers, or "failed" with the error; ready for JSON."""
+
+
+def run_tasks(
+    tasks: Sequence[Task], num_workers: int, log: Path
+) -> Generator[tuple[int, Outcome | None], None, None]:
+    """Yield the index of a task when it starts, with None, and again with its outcome.
+
+    Tasks start in order and end in any; what libraries print is appended to `log`.
+    """
+    num_workers = min(num_workers, len(tasks))
+    todo = deque(range(len(tasks)))
+    deaths: Counter[int] = Counter()
+    idle: list[_Worker] = []
+    busy: dict[Any, tuple[_Worker, int]] = {}
+    with log.open("ab") as log_file:
+        try:
+            while todo or busy:
+                while todo and len(busy) < num_workers:
+                    worker = idle.pop() if idle else _start_worker(num_workers, log_file)
+                    i = todo.popleft()
+                    busy[worker.stdout] = worker, i
+                    _send(worker, tasks[i])
+                    if not deaths[i]:
+                        yield i, None
+                for pipe in wait(list(busy)):
+                    worker, i = busy.pop(pipe)
+                    outcome = _receive(worker)
+                    if outcome is not None:
+                        idle.append(worker)
+                        yield i, outcome
+                        continue
+                    deaths[i] += 1
+                    if deaths[i] < _ATTEMPTS:
+                        todo.appendleft(i)
+                    else:
+                        yield i, {"status": "failed", "error": _describe_death(worker)}
+        finally:
+            for worker in (*idle, *(worker for worker, _ in busy.values())):
+                _end(worker)
+
+
+_Worker: TypeAlias = "subprocess.Popen[str]"
+
+
+def _start_worker(num_workers: int, log_file: IO[bytes]) -> _Worker:
+    threads = str(threads_per_worker(num_workers))
+    shared = {f"{pool}_NUM_THREADS": threads for pool in _THREAD_POOLS if num_workers > 1}
+    return subprocess.Popen(
+        [sys.executable, "-m", "arcvec.lab.cells"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log_file,
+        text=True,
+        env={**os.environ, **shared},
+        start_new_session=True,  # Ctrl-C reaches the run alone, which then ends its workers
+    )
+
+
+def _send(worker: _Worker, task: Task) -> None:
+    with suppress(OSError):  # a dead worker is noticed when its outcome is read
+        if worker.stdin:
+            worker.stdin.write(json.dumps(asdict(task)) + "\n")
+            worker.stdin.flush()
+
+
+def _receive(worker: _Worker) -> Outcome | None:
+    """Return the outcome of the task; None if the worker died."""
+    line = worker.stdout.readline() if worker.stdout else ""
+    outcome: Outcome | None = json.loads(line) if line.endswith("\n") else None
+    if outcome is None:
+        _end(worker)
+    return outcome
+
+
+def _end(worker: _Worker) -> None:
+    with suppress(OSError), worker:  # closes the pipes and waits
+        worker.kill()
+
+
+def _describe_death(worker: _Worker) -> str:
+    code = worker.returncode
+    if code == -signal.SIGKILL:
+        how = "killed by signal 9, perhaps out of memory"
+    else:
+        how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+    return f"the worker process died {_ATTEMPTS} times, {how}"
+
+
+def serve_tasks() -> None:
+    """Run tasks from standard input until it ends."""
+    # What libraries print goes to the log, not between the outcomes.
+    outcomes = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def listen() -> None:
+        for line in sys.stdin:
+            lines.put(line)
+        os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        outcome = run_task(Task(**json.loads(lines.get())))
+        outcomes.write(json.dumps(outcome) + "\n")
+        outcomes.flush()
+
+
+def run_task(task: Task) -> Outcome:
+    """Return the outcome of a task, run in this process."""
+    try:
+        return {"status": "done", "error": "", "numbers": _measure(task)}
+    except Exception as error:  # whatever a method does, the other cells go on
+        text = " ".join(str(error).split())
+        name = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        return {
+            "status": "failed",
+            "error": f"{name}{text}".removesuffix(": "),
+            "traceback": traceback.format_exc(),
+        }
+
+
+_read_split_once = lru_cache(maxsize=1)(read_split)
+
+
+def _measure(task: Task) -> dict[str, Any]:
+    split = _read_split_once(task.split)
+    method = METHODS[task.method].model_validate(task.settings)
+    if task.method == "edge-projection":
+        # Import torch before the clock starts.
+        import arcvec.training.fit  # noqa: F401
+    with suppress(OSError):  # Linux: measure peak memory from here on
+        Path("/proc/self/clear_refs").write_text("5")
+    started, cpu_started = time.perf_counter(), time.process_time()
+    scorer = method.fit(split.train)
+    fitted, cpu_fitted = time.perf_counter(), time.process_time()
+    report = link_prediction(scorer, split, ranking=task.ranking)
+    known = getattr(scorer, "settings", {})
+    return {
+        **report.as_dict(),
+        "train_auc": train_auc(scorer, split),
+        **{name: known.get(name) for name in ("norm_std", "validation_auc", "steps_done")},
+        "fit_seconds": round(fitted - started, 3),
+        "fit_cpu_seconds": round(cpu_fitted - cpu_started, 3),
+        "evaluation_seconds": round(time.perf_counter() - fitted, 3),
+        "peak_memory_mb": _peak_memory_mb(),
+    }
+
+
+def train_auc(scorer: EdgeScorer, split: Split) -> float:
+    """Return the ROC-AUC of the train edges against the train negatives."""
+    positive = scorer.score(*split.train.edges())
+    negative = scorer.score(split.train_negatives[:, 0], split.train_negatives[:, 1])
+    return roc_auc(positive, negative)
+
+
+def _peak_memory_mb() -> float | None:
+    """Return the most memory this process held since the last reset; None if unknown."""
+    status = Path("/proc/self/status")
+    found = re.search(r"^VmHWM:\s*(\d+)", status.read_text(), re.M) if status.exists() else None
+    return round(int(found[1]) / 1024, 1) if found else None
+
+
+Status: TypeAlias = Literal["done", "failed", "refused", "left-out", "missing"]
+
+NUMBERS = (
+    *("auc", "auc_random", "auc_reversed", "average_precision", "mrr", "mrr_standard_error"),
+    *("hits@10", "hits@50", "hits@100", "num_test_edges", "num_ranked", "train_auc", "norm_std"),
+    *("validation_auc", "steps_done", "fit_seconds", "fit_cpu_seconds", "evaluation_seconds"),
+    *("peak_memory_mb", "threads"),
+)
+
+_COLUMNS = {
+    **{"dataset": "VARCHAR", "method": "VARCHAR", "dim": "INTEGER", "seed": "INTEGER"},
+    "status": "VARCHAR",
+    **dict.fromkeys(NUMBERS, "DOUBLE"),
+    **{"digest": "VARCHAR", "error": "VARCHAR"},
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """One row of the tidy table: a cell and its outcome."""
+
+    dataset: str
+    method: str  # the label of the column
+    dim: int | None
+    seed: int | None
+    status: Status  # left-out: a further seed of a run whose first was too slow or failed
+    error: str
+    digest: str
+    numbers: Mapping[str, float | None]  # by the names in `NUMBERS`; None if one does not apply
+
+
+def write_results(path: Path, results: Sequence[Result]) -> None:
+    """Write the tidy table as `.csv` or `.parquet`, by the suffix."""
+    rows = []
+    for result in results:
+        cell = (result.dataset, result.method, result.dim, result.seed, result.status)
+        values = (result.numbers.get(name) for name in NUMBERS)
+        numbers = ("" if value is None else f"{value:.10g}" for value in values)
+        rows.append((*cell, *numbers, result.digest, result.error))
+    write_table(path, _COLUMNS, rows, overwrite=True)
+
+
+def read_results(path: Path) -> list[Result]:
+    """Return the rows of a tidy table in csv, as `write_results` writes it."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    if rows and set(rows[0]) != set(_COLUMNS):
+        raise ValueError(f"{path}: expected the columns of a results.csv, got others")
+    return [_parse(row, path) for row in rows]
+
+
+def _parse(row: Mapping[str, str], path: Path) -> Result:
+    if row["status"] not in get_args(Status):
+        raise ValueError(f'{path}: expected a status, got "{row["status"]}"')
+    return Result(
+        dataset=row["dataset"],
+        method=row["method"],
+        dim=int(row["dim"]) if row["dim"] else None,
+        seed=int(row["seed"]) if row["seed"] else None,
+        status=row["status"],  # type: ignore[arg-type]  # checked above
+        error=row["error"],
+        digest=row["digest"],
+        numbers={name: float(row[name]) if row[name] else None for name in NUMBERS},
+    )
+
+
+if __name__ == "__main__":
+    serve_tasks()

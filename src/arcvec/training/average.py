@@ -1,0 +1,151 @@
+"""The mean of several scores as one inner product, with as few numbers per node as wanted.
+
+Side by side, the vectors of all members score what the members score in the mean. Of all products
+of shorter vectors, the ones returned here are nearest to it over all pairs of nodes, in the square
+mean (a truncated singular value decomposition). Their first numbers count most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arcvec.parallel.alone import Alone
+
+if TYPE_CHECKING:
+    from arcvec.model.sides import Sides
+
+Vectors = NDArray[np.float32]
+Matrix = NDArray[np.float64]
+
+_ROWS_AT_ONCE = 1 << 16
+_ALONE = Alone()
+# Directions this much shorter than the longest one are noise of float32.
+_SMALLEST = 1e-6
+_SIDES = ("source", "target")
+
+
+def average(
+    members: Sequence[Sides],
+    dim: int,
+    node_terms: Vectors | None = None,
+    workers: Alone = _ALONE,
+) -> tuple[dict[str, Vectors], Vectors | None]:
+    """Return "source" and "target" vectors of this worker's nodes; or "vectors", with weights.
+
+    Args:
+        dim: numbers per node, both sides together.
+        node_terms: (num_nodes,) what each end adds to the score of a pair.
+    """
+    sources, targets = ([getattr(m, side).cpu().numpy() for m in members] for side in _SIDES)
+    scales = [m.scale.cpu().numpy() for m in members if m.scale is not None]
+    as_they_are = len(members) == 1 and node_terms is None
+    if scales and as_they_are:
+        # Vectors that carry the size of their weights: a norm says how much a node counts.
+        return {"vectors": targets[0] * np.sqrt(np.abs(scales[0]))}, np.sign(scales[0])
+    if as_they_are:
+        return dict(zip(_SIDES, (sources[0], targets[0]), strict=True)), None
+    if scales:
+        if node_terms is not None:
+            # One vector for both ends: x + y = ((x + 1)(y + 1) - (x - 1)(y - 1)) / 2.
+            targets.append(np.stack([node_terms + 1, node_terms - 1], axis=1))
+            scales.append(np.array([0.5, -0.5], dtype=np.float32) * len(members))
+        vectors, signs = one_side(targets, scales, dim, workers, count=len(members))
+        return {"vectors": vectors}, signs
+    if node_terms is not None:
+        ones = np.ones_like(node_terms)
+        sources.append(np.stack([node_terms, ones], axis=1) * len(members))
+        targets.append(np.stack([ones, node_terms], axis=1))
+    sides = two_sides(sources, targets, dim // 2, workers, count=len(members))
+    return dict(zip(_SIDES, sides, strict=True)), None
+
+
+def two_sides(
+    sources: Sequence[Vectors],
+    targets: Sequence[Vectors],
+    columns: int,
+    workers: Alone = _ALONE,
+    *,
+    count: int | None = None,
+) -> tuple[Vectors, Vectors]:
+    """Return source and target vectors of `columns` numbers each.
+
+    Their scores are those of the tables, summed and divided by `count`, by default their number.
+    """
+    sums = workers.sum(products(*sources)), workers.sum(products(*targets))
+
+    def rotations() -> list[Any]:
+        (source_root, source_inverse), (target_root, target_inverse) = map(root, sums)
+        left, sizes, right = np.linalg.svd(source_root @ target_root)
+        spread = np.sqrt(sizes[:columns] / (count or len(sources)))
+        by_source = source_inverse @ left[:, :columns] * spread
+        by_target = target_inverse @ right[:columns].T * spread
+        return [by_source.tolist(), by_target.tolist()]
+
+    # Decided once: another kind of processor may give vectors another sign.
+    by_source, by_target = workers.agree(rotations)
+    return _rotated(sources, by_source), _rotated(targets, by_target)
+
+
+def one_side(
+    vectors: Sequence[Vectors],
+    weights: Sequence[Vectors],
+    columns: int,
+    workers: Alone = _ALONE,
+    *,
+    count: int | None = None,
+) -> tuple[Vectors, Vectors]:
+    """Return vectors of `columns` numbers that serve both sides, and the sign of each column.
+
+    Args:
+        weights: (b,) of the columns of each table, of any sign.
+    """
+    sums = workers.sum(products(*vectors))
+
+    def rotation_and_signs() -> list[Any]:
+        side, inverse = root(sums)
+        sizes, directions = np.linalg.eigh(side * np.concatenate(weights) @ side)
+        largest = np.argsort(-np.abs(sizes), kind="stable")[:columns]
+        spread = np.sqrt(np.abs(sizes[largest]) / (count or len(vectors)))
+        rotation = inverse @ directions[:, largest] * spread
+        return [rotation.tolist(), np.where(sizes[largest] < 0, -1, 1).tolist()]
+
+    rotation, signs = workers.agree(rotation_and_signs)
+    return _rotated(vectors, rotation), np.array(signs, dtype=np.float32)
+
+
+def products(*tables: Vectors) -> Matrix:
+    """Return the inner products of all columns, of tables side by side, with each other."""
+    width = sum(table.shape[1] for table in tables)
+    sums = np.zeros((width, width))
+    for some in chunks(len(tables[0])):
+        numbers = np.concatenate([table[some] for table in tables], axis=1).astype(np.float64)
+        sums += numbers.T @ numbers
+    return sums
+
+
+def chunks(length: int) -> Iterator[slice]:
+    """Yield slices of rows that are few enough to be copied."""
+    for first in range(0, length, _ROWS_AT_ONCE):
+        yield slice(first, min(first + _ROWS_AT_ONCE, length))
+
+
+def root(column_products: Matrix) -> tuple[Matrix, Matrix]:
+    """Return the square root of the columns' inner products, and its (pseudo-)inverse."""
+    squares, directions = np.linalg.eigh(column_products)
+    lengths = np.sqrt(np.maximum(squares, 0))
+    real = lengths > _SMALLEST * lengths.max(initial=0)
+    inverse = np.divide(1, lengths, out=np.zeros_like(lengths), where=real)
+    return directions * lengths @ directions.T, directions * inverse @ directions.T
+
+
+def _rotated(tables: Sequence[Vectors], matrix: list[list[float]]) -> Vectors:
+    rotation = np.array(matrix, dtype=np.float32)
+    rotated = np.empty((len(tables[0]), rotation.shape[1]), dtype=np.float32)
+    for some in chunks(len(rotated)):
+        rows = np.concatenate([table[some] for table in tables], axis=1)
+        np.matmul(rows, rotation, out=rotated[some])
+    return rotated

@@ -1,0 +1,273 @@
+"""The whole recipe of a fit: hold out, choose, train, let degrees add their part, average.
+
+Each finished part is a snapshot of the checkpoint, so that a resumed fit runs the same recipe and
+finds what is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from arcvec.graph.graph import Graph
+from arcvec.model.objective import Objective
+from arcvec.model.settings import ModelSettings
+from arcvec.model.sides import Sides
+from arcvec.parallel.alone import Alone
+from arcvec.parallel.partition import Partition
+from arcvec.parallel.shared import graphs_folder
+from arcvec.parallel.threads import spare_threads
+from arcvec.sampling.batches import BatchStream
+from arcvec.sampling.settings import NegativeSettings, WalkSettings
+from arcvec.storage.arrays import release_memory
+from arcvec.training.average import Vectors, average
+from arcvec.training.checkpoint import Checkpoint, Snapshot
+from arcvec.training.degrees import DegreeTerms, fit_terms
+from arcvec.training.hooks import Hooks
+from arcvec.training.settings import TrainSettings
+from arcvec.training.start import Start, choose_device
+from arcvec.training.trainer import History, Status, Trainer
+from arcvec.training.validation import Validation, choose_validation
+
+_MIN_BATCH_PAIRS, _BATCH_PAIRS_PER_EDGE = 1024, 8
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """What is kept of a training that is done.
+
+    Attributes:
+        sides: of this worker's nodes.
+        watched: scores of all held-out pairs before the training settled; None without any.
+    """
+
+    sides: Sides
+    status: Status
+    watched: Tensor | None
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a fit learned.
+
+    Attributes:
+        terms: what degrees add to the mean of the members' scores.
+        auc: of all members together on held-out edges, degrees included; None if not measured.
+        node_terms: what each of this worker's nodes adds to the score of its pairs; None if 0.
+    """
+
+    members: list[Member]
+    terms: DegreeTerms
+    auc: float | None
+    node_terms: NDArray[np.float32] | None
+
+    def vectors(self, dim: int, workers: Alone) -> tuple[dict[str, Vectors], Vectors | None]:
+        """Return the mean score as vectors of dim numbers per node; see `average`."""
+        return average([member.sides for member in self.members], dim, self.node_terms, workers)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fit of one or more members on a graph, by one process or by one of many workers.
+
+    Attributes:
+        dim: numbers per node of one member, both sides together.
+        projections: of Eq. 5; 1 is the paper's main model.
+        seeds: one for each member.
+        identity: what a checkpoint must agree with to be resumed.
+        earlier: vectors of an earlier result for a warm start; see `Start`.
+    """
+
+    graph: Graph
+    walks: WalkSettings
+    negatives: NegativeSettings
+    model: ModelSettings
+    training: TrainSettings
+    dim: int
+    projections: int
+    seeds: Sequence[int]
+    identity: dict[str, Any]
+    hooks: Hooks
+    workers: Alone
+    earlier: tuple[Vectors, Vectors | None] | None = None
+
+    def run(self) -> Learned:
+        """Return what was learned; the parts that a checkpoint has are not trained again."""
+        choose_device(self.training.device)  # an error before anything is written
+        # 1. Hold out some edges, by which to choose and to stop (`_held_out`, made when needed).
+        # 2. Choose the window of the walks and the penalty on the vectors, by trials.
+        window, penalty, trial = self._choose()
+        # 3. Train the members, each from a seed of its own: first on the edges that are not held
+        #    out, until the AUC no longer rises, then on all edges, for as long. The first member
+        #    continues the best trial.
+        members = [
+            self._member(index, window, penalty, None if index else trial)
+            for index in range(len(self.seeds))
+        ]
+        # 4. Add to the mean of their scores what degrees say about the held-out edges.
+        terms, auc = self._degree_terms(members)
+        own = self._partition.nodes_of(self.workers.rank)
+        node_terms = terms.of_nodes(self.graph)[own] if terms else None
+        # 5. Average: `Learned.vectors`.
+        return Learned(members, terms, auc, node_terms)
+
+    @cached_property
+    def _held_out(self) -> tuple[Graph, Validation | None]:
+        """The graph without the edges held out, and what the AUC is measured on."""
+        kept = self.hooks.checkpoint
+        folder = kept and graphs_folder(kept) / "seen"
+        return choose_validation(self.graph, self.training, self.seeds[0], self.workers, folder)
+
+    def _choose(self) -> tuple[int, float, str | None]:
+        """Return the window, the penalty, and the name of the trial that had them, if any.
+
+        Windows are tried with the weakest penalty, then penalties as long as the AUC rises.
+        """
+        first = self._checkpoint.load("member-0")
+        if first is not None:  # done already, and its trials are removed
+            status = Status.from_dict(first.state["status"])
+            return status.window, status.output_l2, None
+        windows, penalties = self.walks.window, self.training.stronger_l2
+        _, validation = self._held_out
+        if validation is None or len(windows) + len(penalties) == 1:
+            return windows[0], self.training.output_l2, None
+        best = self._trial(0, windows[0], self.training.output_l2)
+        for number, window in enumerate(windows[1:], start=1):
+            trial = self._trial(number, window, best.output_l2, best.history)
+            best = trial if trial.is_better_than(best) else best
+        for number, penalty in enumerate(penalties, start=len(windows)):
+            trial = self._trial(number, best.window, penalty, best.history)
+            if not trial.is_better_than(best):
+                break
+            best = trial
+        return best.window, best.output_l2, f"trial-{best.trial}"
+
+    def _trial(
+        self, number: int, window: int, penalty: float, rival: History | None = None
+    ) -> Status:
+        """Train the first part of the first member; return how it went."""
+        name = f"trial-{number}"
+        kept = self._checkpoint.load(name)
+        if kept is None:
+            trainer = self._trainer(name, 0, window, penalty)
+            trainer.status.trial = number
+            self._train(trainer, name, 0, rival=rival)
+            kept = trainer.snapshot()
+            self._checkpoint.save(name, kept)
+        return Status.from_dict(kept.state["status"])
+
+    def _member(self, index: int, window: int, penalty: float, trial: str | None) -> Member:
+        """Return a member, trained to its end."""
+        name = f"member-{index}"
+        kept = self._checkpoint.load(name)
+        if kept is None:
+            trainer = self._trainer(name, index, window, penalty, trial)
+            self._train_member(trainer, name, index)
+            rows, shared = trainer.result().by_kind()
+            if trainer.watched is not None:
+                shared["watched"] = trainer.watched
+            kept = Snapshot(rows, shared, trainer.snapshot().state)
+            self._checkpoint.save(name, kept)
+            for number in range(len(self.walks.window) + len(self.training.stronger_l2)):
+                self._checkpoint.remove(f"trial-{number}")
+        shared = dict(kept.shared)
+        watched = shared.pop("watched", None)
+        return Member(Sides(**kept.rows, **shared), Status.from_dict(kept.state["status"]), watched)
+
+    def _train_member(self, trainer: Trainer, name: str, index: int) -> None:
+        """Train both parts of a member, or what is left of them."""
+        _, validation = self._held_out
+        if not trainer.status.is_settling:
+            self._train(trainer, name, index)
+            if validation and self.training.finds_discount:
+                trainer.watched = validation.scores(trainer.result())
+            if self.training.settle:
+                trainer.settle()
+        if trainer.status.is_settling:
+            self._train(trainer, name, index)
+
+    def _degree_terms(self, members: list[Member]) -> tuple[DegreeTerms, float | None]:
+        """Return what degrees add, and the AUC with it; single members would ask for more."""
+        seen, validation = self._held_out
+        watched = [member.watched for member in members if member.watched is not None]
+        if not watched or validation is None:
+            return DegreeTerms(self.training.degree_discount or 0.0), None
+        release_memory()
+        return fit_terms(torch.stack(watched).mean(dim=0).cpu().numpy(), seen, validation)
+
+    def _trainer(
+        self, stage: str, index: int, window: int, penalty: float, trial: str | None = None
+    ) -> Trainer:
+        """Return a training: where the checkpoint left it, at the end of a trial, or fresh."""
+        kept, settings = self._running, self.training
+        if kept is None or kept.state["stage"] != stage:
+            kept = self._checkpoint.load(trial) if trial else None
+        seen, blank = self._held_out[0], kept is not None
+        made = self._start.make(seen, self.seeds[index], self._checkpoint, blank=blank)
+        end = settings.steps - round(settings.steps * settings.settle)
+        trainer = Trainer(*made, settings, Status(window, penalty, end), self.workers)
+        if kept is not None:
+            trainer.restore(kept)
+        return trainer
+
+    def _train(
+        self, trainer: Trainer, stage: str, index: int, rival: History | None = None
+    ) -> None:
+        """Train one part: on the edges not held out, or on all where it settles."""
+        seen, validation = self._held_out
+        if trainer.status.is_settling:
+            seen, validation = self.graph, None
+        trainer.train(
+            self._stream(seen, self.seeds[index], trainer.status.window),
+            Objective(self.negatives, self._reversed_label(seen)),
+            validation=validation,
+            rival=rival,
+            hooks=self.hooks.of_member(index, len(self.seeds)),
+            save=lambda: self._checkpoint.save_running(trainer.snapshot(stage=stage)),
+        )
+
+    def _stream(self, seen: Graph, seed: int, window: int) -> BatchStream:
+        # Small graphs learn as much from smaller batches, in half the time.
+        enough = max(_MIN_BATCH_PAIRS, _BATCH_PAIRS_PER_EDGE * self.graph.num_edges)
+        return BatchStream(
+            seen,
+            self.walks.model_copy(update={"window": (window,)}),
+            self.negatives,
+            batch_pairs=min(self.training.batch_pairs, enough),
+            seed=seed,
+            # Only where a core is free: else steps get slower. All workers prefetch, or none.
+            threads=self.workers.agree(spare_threads),
+            workers=self.workers,
+        )
+
+    def _reversed_label(self, seen: Graph) -> float:
+        """Return how far a reversed one-way edge counts as an edge."""
+        if self.negatives.reversed_label is not None:
+            return self.negatives.reversed_label
+        return float(self.workers.agree(lambda: seen.return_probability))
+
+    @cached_property
+    def _start(self) -> Start:
+        shape, device = (self.dim, self.projections), choose_device(self.training.device)
+        return Start(self.graph, self.model, *shape, device, self.workers, self.earlier)
+
+    @cached_property
+    def _partition(self) -> Partition:
+        return Partition(self.graph.num_nodes, self.workers.count)
+
+    @cached_property
+    def _checkpoint(self) -> Checkpoint:
+        folder, resume = self.hooks.checkpoint, self.hooks.resume
+        return Checkpoint(folder, self._partition, self.workers, self.identity, resume=resume)
+
+    @cached_property
+    def _running(self) -> Snapshot | None:
+        """What ran when an earlier fit was interrupted."""
+        return self._checkpoint.load_running() if self.hooks.resume else None
