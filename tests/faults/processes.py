@@ -8,10 +8,16 @@ from tests.cli.commands import arcvec
 
 
 def finished(*arguments, **options):
-    """Run a command to its end; return the exit code and the last line of what it complained."""
+    """Run a command to its end; return the exit code and the last line of stderr."""
+    code, error = run(*arguments, **options)
+    return code, (error.strip().splitlines() or [""])[-1]
+
+
+def run(*arguments, **options):
+    """Run a command to its end; return the exit code and all of stderr."""
     with arcvec(*arguments, **options) as process:
         _, error = process.communicate(timeout=600)
-    return process.returncode, (error.strip().splitlines() or [""])[-1]
+    return process.returncode, error
 
 
 def killed_after(seconds, *arguments):

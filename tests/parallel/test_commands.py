@@ -13,7 +13,7 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.curves import roc_auc
 from arcvec.parallel.launch import is_worker
 from tests.cli.commands import arcvec
-from tests.faults.processes import finished, write_communities
+from tests.faults.processes import finished, run, write_communities
 
 FIT = [
     *("--dim", "8", "--quiet", "--model.start", "random", "--walks.window", "3"),
@@ -36,7 +36,7 @@ def edges(tmp_path_factory):
 def undisturbed(edges, tmp_path_factory):
     """A result of two workers, with which nothing happened."""
     out = tmp_path_factory.mktemp("undisturbed") / "result"
-    code, error = finished("fit", edges, "-o", out, *FIT, "--workers", "2")
+    code, error = run("fit", edges, "-o", out, *FIT, "--workers", "2")
     assert code == 0, error
     assert [path.name for path in out.parent.iterdir()] == ["result"]
     return out
@@ -100,6 +100,16 @@ def test_killed_worker_changes_nothing(edges, undisturbed, tmp_path):
     assert launcher.returncode == 0, error
     assert "started again, from the last checkpoint" in error
     assert_same_vectors(out, undisturbed)
+
+
+def test_worker_lost_after_the_result_was_written(edges, undisturbed):
+    """A worker that torchrun starts again finds the result and leaves it."""
+    before = {path: path.stat().st_mtime_ns for path in undisturbed.iterdir()}
+    worker = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29400"}
+    restarted = {**os.environ, **worker, "TORCHELASTIC_RESTART_COUNT": "1"}
+    code, error = run("fit", edges, "-o", undisturbed, *FIT, env=restarted)
+    assert (code, error) == (0, "")
+    assert {path: path.stat().st_mtime_ns for path in undisturbed.iterdir()} == before
 
 
 @pytest.mark.slow

@@ -77,6 +77,8 @@ def fit(
         float16: store half-precision numbers, half as large.
     """
     started = time.perf_counter() - time.process_time()  # little else than this process ran so far
+    if restart_count() and out.exists() and not overwrite:
+        return  # a worker was lost after the result was written: `out` did not exist at the start
     require_writable(out, overwrite=overwrite, inputs=[graph])
     _check_flags(budget, earlier, resume=resume, many=common.is_shared(workers))
     # Not memory-mapped: the result to go on from may be the one to replace.

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property
 from typing import Any, TypeVar
@@ -53,8 +54,11 @@ class Workers(Alone):
 
     def leave(self) -> None:
         """Close the connections to the others, in order."""
-        self.wait()
-        dist.destroy_process_group()
+        # The work is done. A peer that closes first, or dies now, must not fail this worker:
+        # torchrun knows the exit code of each.
+        with suppress(RuntimeError):
+            self.wait()
+            dist.destroy_process_group()
 
     @property
     def bytes_sent(self) -> float:  # type: ignore[override]
