@@ -72,10 +72,16 @@ class LinkPredictionReport:
     by_source: Mapping[str, float | None] = field(default_factory=dict)
     num_ranked_sources: int = 0
 
+    @property
+    def is_sample(self) -> bool:
+        """Whether only a part of the test edges was ranked."""
+        return 0 < self.num_ranked < self.num_test_edges
+
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers by name, "hits@10" for `hits_at_10`; ready for JSON."""
         numbers = {name.replace("_at_", "@"): value for name, value in asdict(self).items()}
-        return {**numbers, **numbers.pop("by_source")}
+        by_source: dict[str, Any] = numbers.pop("by_source")
+        return numbers | by_source
 
     def _repr_html_(self) -> str:
         rows = {name.replace("_", " "): value for name, value in self.as_dict().items()}
