@@ -170,17 +170,26 @@ def _rank(row, order, score, place):
 
 
 @njit(cache=True)
+def _count_better(scores, order, worst, place):
+    """Count scores above the worst, or equal to it and before its place in `order`."""
+    better = np.int32(0)
+    for j in range(scores.size):
+        better += np.int32((scores[j] > worst) | ((scores[j] == worst) & (order[j] < place)))
+    return better
+
+
+@njit(cache=True)
 def _keep_best_of_row(row, order, best_scores, best_places, i):
     """Feed a row of scores to the heap in row i; its ids are places in `order`."""
     for chunk in range(0, row.size, _CHUNK):
-        some = row[chunk : chunk + _CHUNK]
-        # Most chunks have no score as good as the worst of the best.
-        if _count_above(some, np.nextafter(best_scores[i, 0], np.float32(-np.inf))) == 0:
+        some, places = row[chunk : chunk + _CHUNK], order[chunk : chunk + _CHUNK]
+        # Most chunks have no better score.
+        if _count_better(some, places, best_scores[i, 0], best_places[i, 0]) == 0:
             continue
         for j in range(some.size):
-            place, worst = order[chunk + j], best_scores[i, 0]
-            if some[j] > worst or (some[j] == worst and place < best_places[i, 0]):
-                replace_worst(best_scores, best_places, i, some[j], place)
+            worst, place = best_scores[i, 0], best_places[i, 0]
+            if some[j] > worst or (some[j] == worst and places[j] < place):
+                replace_worst(best_scores, best_places, i, some[j], places[j])
 
 
 @njit(cache=True, parallel=True)
