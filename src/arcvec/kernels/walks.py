@@ -124,7 +124,7 @@ def alternating_walks(
     return walks
 
 
-@njit(cache=True, nogil=True)
+# Not compiled: for a cached function that calls a parallel one, numba does not start its threads.
 def first_order_walks(indptr, indices, cumulative, starts, length, seed, first):
     """Walk from each start along out-edges; arguments and result as in `alternating_walks`."""
     return alternating_walks(

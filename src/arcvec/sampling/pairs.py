@@ -81,7 +81,7 @@ class WalkPairs:
             into = (back.indptr, back.indices, self._cumulative(back))
             walks = kernels.alternating_walks(*out, *into, starts, length, seed, first)
         elif self.settings.first_order:
-            walks = kernels.first_order_walks(*out, starts, length, seed, first)
+            walks = kernels.first_order_walks(*out, starts, length, seed, first)  # type: ignore[no-untyped-call]
         else:
             p, q = self.settings.p, self.settings.q
             walks = kernels.second_order_walks(*out, starts, length, p, q, seed, first)
