@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EdgeFileSettings", "IngestReport", "ingest_edges", "open_graph", "read_edges"]
 
-# `read_edges` keeps the database of larger files on disk.
-MAX_BYTES_IN_MEMORY = 1 << 23
-
 logger = logging.getLogger(__name__)
 
 Progress: TypeAlias = Callable[[str], None]
@@ -119,7 +116,7 @@ def _work_folder(
 ) -> Iterator[Path | None]:
     """Yield a folder for the database of large files; None for small ones."""
     size = sum(layout.path.stat().st_size for layout in layouts)
-    if size <= MAX_BYTES_IN_MEMORY and "memory_limit" not in settings.model_fields_set:
+    if size <= table.MAX_BYTES_IN_MEMORY and "memory_limit" not in settings.model_fields_set:
         yield None
         return
     with tempfile.TemporaryDirectory(prefix="arcvec-") as folder:

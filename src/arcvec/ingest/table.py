@@ -20,6 +20,8 @@ from arcvec.ingest.layout import EdgeFileSettings, EdgeLayout
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+# The database of larger files is kept on disk.
+MAX_BYTES_IN_MEMORY = 1 << 23
 NAMES_PER_BLOCK = 1 << 20
 ENTRIES_PER_BLOCK = 1 << 22
 NODES_PER_BUCKET = 1 << 10
@@ -85,7 +87,13 @@ def load_raw_edges(
         try:
             connection.execute(f"INSERT INTO raw SELECT {checked} FROM ({query})", parameters)
         except duckdb.OutOfMemoryException:
-            raise
+            size = layout.path.stat().st_size
+            if size > MAX_BYTES_IN_MEMORY:
+                raise
+            raise ValueError(
+                f"{layout.path}: expected edges that fit into memory, got a file of {size:,} bytes "
+                "that claims to hold more; it is damaged, or needs a larger --memory-limit"
+            ) from None
         except duckdb.Error as error:
             raise ValueError(_explain(connection, layout, comment, error)) from None
         if layout.kind == "text":
