@@ -48,7 +48,9 @@ def test_every_end_adds_its_part_to_the_score(graph, sides, terms):
     degrees = np.maximum(edges_per_node(graph), 1)
     part = terms.gain * np.log(degrees) - terms.discount / degrees
     expected = all_scores(sides) + part[:, None] + part[None, :]
-    arrays, weights = average([sides], 10, terms.of_nodes(graph))
+    numbers = torch.from_numpy(terms.of_nodes(graph))
+    both_ends = Sides.of_terms(numbers, one_vector=sides.scale is not None)
+    arrays, weights = average([sides, both_ends], [1.0, 1.0], 10)
     if weights is None:
         found = arrays["source"] @ arrays["target"].T
     else:

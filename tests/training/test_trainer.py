@@ -180,7 +180,7 @@ def test_the_auc_is_that_of_all_members_together(graph, members):
     method = EdgeProjection(dim=8, members=members, training=settings)
     learned, recorded = method.learn("any", graph, None, members=members)
     seen, validation = choose_validation(graph, settings, 0)
-    scores = np.mean([member.watched.numpy() for member in learned.members], axis=0)
+    scores = np.mean([validation.scores(m.watched).numpy() for m in learned.members], axis=0)
     terms = learned.terms.of_nodes(seen)[validation.pairs].sum(axis=1)
     assert recorded["validation_auc"] == pytest.approx(validation.auc_of(scores + terms))
 

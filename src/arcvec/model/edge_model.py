@@ -18,6 +18,7 @@ projections would have half of them each, and learn the same product twice.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -82,11 +83,12 @@ class EdgeModel(nn.Module):
             nn.BatchNorm1d(outputs, track_running_stats=False) for _, outputs in shapes
         )
         self.scale = self.source_projection = self.target_projection = self.mixture = None
+        self.offset = nn.Parameter(torch.zeros(())) if settings.offset else None
         if kind in ("symmetric", "tied"):
             self.scale = nn.Parameter(torch.empty(dim))
         if kind == "tied":
             self.source_projection = nn.Parameter(torch.empty(dim, inputs))
-        elif kind != "symmetric":
+        elif kind not in ("symmetric", "free"):
             self.source_projection = nn.Parameter(torch.empty(dim // 2, inputs))
             self.target_projection = nn.Parameter(torch.empty(dim // 2, inputs))
         if projections > 1:
@@ -98,7 +100,7 @@ class EdgeModel(nn.Module):
     def table_dim(settings: ModelSettings, dim: int) -> int:
         """Return the length of the rows of Y that the model wants."""
         shallow_symmetric = settings.kind == "symmetric" and not settings.hidden
-        return dim if shallow_symmetric else settings.node_dim
+        return dim if shallow_symmetric or settings.kind == "free" else settings.node_dim
 
     def _initialise(self, dim: int, generator: torch.Generator) -> None:
         for layer in self.layers:
@@ -109,7 +111,8 @@ class EdgeModel(nn.Module):
         # coordinates of size 1, while rows of Y have norm 1.
         # Both signs of w: where it is positive throughout, hardly any pair can score below 0.
         if self.source_projection is None:
-            assert self.scale is not None
+            if self.scale is None:
+                return
             std = dim**-0.5 if self.layers else dim**0.5
             nn.init.normal_(self.scale, std=std, generator=generator)
             return
@@ -132,7 +135,7 @@ class EdgeModel(nn.Module):
         """
         manifold = self.manifold(rows)  # (k, manifold_dim)
         if not anchor_only:
-            return self.sides(manifold, manifold)
+            return replace(self.sides(manifold, manifold), offset=self.offset)
         if not self.layers:
             return self.sides(manifold, manifold.detach())
         network = (*self.layers.parameters(), *self.norms.parameters())
@@ -140,6 +143,8 @@ class EdgeModel(nn.Module):
 
     def sides(self, source_manifold: Tensor, target_manifold: Tensor) -> Sides:
         """Return the two sides of nodes at these places of the manifold."""
+        if self.settings.kind == "free":
+            return Sides(source_manifold.chunk(2, dim=1)[0], target_manifold.chunk(2, dim=1)[1])
         if self.source_projection is None:
             return Sides(source_manifold, target_manifold, scale=self.scale)
         source = F.linear(source_manifold, self.source_projection)
@@ -192,7 +197,7 @@ class EdgeModel(nn.Module):
         weights = (some.scale, some.mixture)  # the same in all parts
         scale, mixture = (None if part is None else part.detach().clone() for part in weights)
         spread = _standard_deviation(torch.cat(norms), workers)
-        return Sides(source, torch.cat(targets), scale, mixture, spread)
+        return Sides(source, torch.cat(targets), scale, mixture, spread=spread)
 
     def _population_statistics(
         self, table: NodeTable, known: Statistics, norm: int, workers: Alone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ class Sides:
         source, target: (k, b); with several projections (k, h * b), one after the other.
         scale: (b,), the symmetric model's w, which weighs the coordinates; else None.
         mixture: (h,), Eq. 5's weights of the projections; else None.
+        offset: (), what is added to every score in training; the result leaves it out.
         spread: (), standard deviation over nodes of the norm of f(Y), or of Y if shallow; known
             of all nodes only.
     """
@@ -28,6 +30,7 @@ class Sides:
     target: Tensor
     scale: Tensor | None = None
     mixture: Tensor | None = None
+    offset: Tensor | None = None
     spread: Tensor | None = None
 
     def pair_scores(self, sources: Tensor, targets: Tensor) -> Tensor:
@@ -46,6 +49,45 @@ class Sides:
     def scaled_source(self) -> Tensor:
         """Source vectors of which, with `target`, scores are inner products."""
         return self.source if self.scale is None else self.source * self.scale
+
+    def with_offset(self) -> Sides:
+        """Return sides whose inner products include the offset, by one coordinate more."""
+        if self.offset is None:
+            return self
+        ones = torch.ones_like(self.target[:, :1])
+        source, target = self.scaled_source, torch.cat([self.target, ones], dim=1)
+        return Sides(torch.cat([source, ones * self.offset], dim=1), target)
+
+    @staticmethod
+    def join(parts: Sequence[Sides], weights: Sequence[float]) -> Sides:
+        """Return sides that score the weighted sum of what several score."""
+        source, target = (
+            torch.cat([getattr(part, side) for part in parts], dim=1)
+            for side in ("source", "target")
+        )
+        weighted = [
+            weight * (torch.ones_like(part.source[0]) if part.scale is None else part.scale)
+            for part, weight in zip(parts, weights, strict=True)
+        ]
+        scale = torch.cat(weighted)
+        if any(part.scale is None for part in parts):
+            return Sides(source * scale, target)
+        return Sides(source, target, scale)
+
+    @staticmethod
+    def of_terms(terms: Tensor, *, one_vector: bool) -> Sides:
+        """Return sides that score a pair by the sum of a number of each of its ends."""
+        ones = torch.ones_like(terms)
+        if one_vector:
+            # x + y = ((x + 1)(y + 1) - (x - 1)(y - 1)) / 2.
+            both = torch.stack([terms + 1, terms - 1], dim=1)
+            return Sides(both, both, scale=terms.new_tensor([0.5, -0.5]))
+        return Sides(torch.stack([terms, ones], dim=1), torch.stack([ones, terms], dim=1))
+
+    @staticmethod
+    def of_source_terms(terms: Tensor) -> Sides:
+        """Return sides that score a pair by a number of its source."""
+        return Sides(terms[:, None], torch.ones_like(terms)[:, None])
 
     def by_projection(self, side: Tensor) -> Tensor:
         """Return one side as (h, k, b)."""

@@ -1,7 +1,7 @@
-"""The mean of several scores as one inner product, with as few numbers per node as wanted.
+"""The sum of several scores as one inner product, with as few numbers per node as wanted.
 
-Side by side, the vectors of all members score what the members score in the mean. Of all products
-of shorter vectors, the ones returned here are nearest to it over all pairs of nodes, in the square
+Side by side, the vectors of all parts score the sum of what the parts score. Of all products of
+shorter vectors, the ones returned here are nearest to it over all pairs of nodes, in the square
 mean (a truncated singular value decomposition). Their first numbers count most.
 """
 
@@ -29,58 +29,55 @@ _SIDES = ("source", "target")
 
 
 def average(
-    members: Sequence[Sides],
-    dim: int,
-    node_terms: Vectors | None = None,
-    workers: Alone = _ALONE,
+    parts: Sequence[Sides], weights: Sequence[float], dim: int, workers: Alone = _ALONE
 ) -> tuple[dict[str, Vectors], Vectors | None]:
     """Return "source" and "target" vectors of this worker's nodes; or "vectors", with weights.
 
+    Their score is the weighted sum of the scores of the parts, as near as dim numbers come to it.
+
     Args:
         dim: numbers per node, both sides together.
-        node_terms: (num_nodes,) what each end adds to the score of a pair.
     """
-    sources, targets = ([getattr(m, side).cpu().numpy() for m in members] for side in _SIDES)
-    scales = [m.scale.cpu().numpy() for m in members if m.scale is not None]
-    as_they_are = len(members) == 1 and node_terms is None
-    if scales and as_they_are:
+    sources, targets = ([getattr(part, side).cpu().numpy() for part in parts] for side in _SIDES)
+    scales = [
+        np.full(part.target.shape[1], weight)
+        if part.scale is None
+        else weight * part.scale.numpy(force=True)
+        for part, weight in zip(parts, weights, strict=True)
+    ]
+    one_vector = all(part.scale is not None for part in parts)
+    width = targets[0].shape[1] * (1 if one_vector else 2)
+    as_they_are = len(parts) == 1 and tuple(weights) == (1.0,) and width == dim
+    if one_vector and as_they_are:
         # Vectors that carry the size of their weights: a norm says how much a node counts.
         return {"vectors": targets[0] * np.sqrt(np.abs(scales[0]))}, np.sign(scales[0])
     if as_they_are:
         return dict(zip(_SIDES, (sources[0], targets[0]), strict=True)), None
-    if scales:
-        if node_terms is not None:
-            # One vector for both ends: x + y = ((x + 1)(y + 1) - (x - 1)(y - 1)) / 2.
-            targets.append(np.stack([node_terms + 1, node_terms - 1], axis=1))
-            scales.append(np.array([0.5, -0.5], dtype=np.float32) * len(members))
-        vectors, signs = one_side(targets, scales, dim, workers, count=len(members))
+    if one_vector:
+        vectors, signs = one_side(targets, scales, dim, workers)
         return {"vectors": vectors}, signs
-    if node_terms is not None:
-        ones = np.ones_like(node_terms)
-        sources.append(np.stack([node_terms, ones], axis=1) * len(members))
-        targets.append(np.stack([ones, node_terms], axis=1))
-    sides = two_sides(sources, targets, dim // 2, workers, count=len(members))
+    sides = two_sides(sources, targets, scales, dim // 2, workers)
     return dict(zip(_SIDES, sides, strict=True)), None
 
 
 def two_sides(
     sources: Sequence[Vectors],
     targets: Sequence[Vectors],
+    weights: Sequence[NDArray[np.floating]],
     columns: int,
     workers: Alone = _ALONE,
-    *,
-    count: int | None = None,
 ) -> tuple[Vectors, Vectors]:
     """Return source and target vectors of `columns` numbers each.
 
-    Their scores are those of the tables, summed and divided by `count`, by default their number.
+    Args:
+        weights: (b,) of the columns of each pair of tables.
     """
     sums = workers.sum(products(*sources)), workers.sum(products(*targets))
 
     def rotations() -> list[Any]:
         (source_root, source_inverse), (target_root, target_inverse) = map(root, sums)
-        left, sizes, right = np.linalg.svd(source_root @ target_root)
-        spread = np.sqrt(sizes[:columns] / (count or len(sources)))
+        left, sizes, right = np.linalg.svd(source_root * np.concatenate(weights) @ target_root)
+        spread = np.sqrt(sizes[:columns])
         by_source = source_inverse @ left[:, :columns] * spread
         by_target = target_inverse @ right[:columns].T * spread
         return [by_source.tolist(), by_target.tolist()]
@@ -92,11 +89,9 @@ def two_sides(
 
 def one_side(
     vectors: Sequence[Vectors],
-    weights: Sequence[Vectors],
+    weights: Sequence[NDArray[np.floating]],
     columns: int,
     workers: Alone = _ALONE,
-    *,
-    count: int | None = None,
 ) -> tuple[Vectors, Vectors]:
     """Return vectors of `columns` numbers that serve both sides, and the sign of each column.
 
@@ -109,7 +104,7 @@ def one_side(
         side, inverse = root(sums)
         sizes, directions = np.linalg.eigh(side * np.concatenate(weights) @ side)
         largest = np.argsort(-np.abs(sizes), kind="stable")[:columns]
-        spread = np.sqrt(np.abs(sizes[largest]) / (count or len(vectors)))
+        spread = np.sqrt(np.abs(sizes[largest]))
         rotation = inverse @ directions[:, largest] * spread
         return [rotation.tolist(), np.where(sizes[largest] < 0, -1, 1).tolist()]
 

@@ -80,6 +80,10 @@ def fit_within(
 
 def steps_of_all(method: EdgeProjection, graph: Graph) -> int:
     """Return about how many steps the whole method takes: members, and trials of the first."""
+    if method.goal == "ranking":
+        ranking = method.ranking
+        trials = len(ranking.window) + len(ranking.stronger_l2)
+        return (trials + 1) * ranking.steps + 2 * method.training.steps
     members, _ = method.parts(graph)
     # Trials that end half way, or only have the first part, take together what one member takes.
     return (members + 1) * method.training.of_one_of(members).steps
@@ -90,12 +94,13 @@ def shortened(method: EdgeProjection, graph: Graph) -> EdgeProjection:
 
     Of several windows, it has the smallest where nodes share many neighbours, else the first.
     """
+    ranking = method.ranking.model_copy(update={"window": method.ranking.window[:1]})
     windows = method.walks.window
     window = windows[0]
     if len(windows) > 1 and not graph.directed and _shared_neighbours(graph) > 1:
         window = min(windows)
     walks = method.walks.model_copy(update={"window": (window,)})
-    changes = {"walks": walks, "training": method.training.on_all_edges()}
+    changes = {"walks": walks, "training": method.training.on_all_edges(), "ranking": ranking}
     return method.model_copy(update={"members": 1, "member_dim": None, **changes})
 
 

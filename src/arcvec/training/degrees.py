@@ -1,5 +1,7 @@
 """What degrees add to scores, as much as held-out edges say it should be.
 
+What a source adds to all of its pairs alike changes no order within it.
+
 A node is in the graph because it has an edge. The edges trained on do not tell whether a single
 edge promises another one as much as each of many edges does; held-out edges do. Where edges are
 random but for degrees, they also tell that degrees alone are the better score.
@@ -38,6 +40,42 @@ class DegreeTerms:
         """Return what each node adds, negative where it takes off."""
         shares, logarithms = _by_degree(graph)
         return (self.gain * logarithms - self.discount * shares).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class SourceLevel:
+    """What is added to all pairs of a source, by polynomials of its degrees.
+
+    Sources with many edges have more to come; popular nodes that link to few link back to few.
+    """
+
+    coefficients: tuple[float, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.coefficients)
+
+    def of_nodes(self, graph: Graph) -> NDArray[np.float32]:
+        """Return what each node adds as a source."""
+        return (_level_columns(graph) @ self.coefficients).astype(np.float32)
+
+
+def fit_level(
+    scores: NDArray[np.float32], seen: Graph, validation: Validation
+) -> tuple[SourceLevel, float]:
+    """Return the level that says most about held-out pairs, and the AUC with it."""
+    levels = _level_columns(seen)[validation.pairs[:, 0]]
+    columns = np.column_stack([scores, levels, np.ones(len(levels))])
+    multiple, *coefficients, _ = _log_odds(columns, validation.is_edge)
+    if multiple <= 0:
+        return SourceLevel(), validation.auc_of(scores)
+    level = SourceLevel(tuple(float(value / multiple) for value in coefficients))
+    return level, validation.auc_of(scores + levels @ level.coefficients)
+
+
+def _level_columns(graph: Graph) -> NDArray[np.float64]:
+    """Return products of up to two logarithms of out-degree and in-degree: (num_nodes, 5)."""
+    out, into = (np.log(degrees + 0.5) for degrees in (graph.out_degrees, graph.in_degrees))
+    return np.column_stack([out, into, out * out, into * into, out * into])
 
 
 def fit_terms(

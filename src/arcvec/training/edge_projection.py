@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -20,18 +20,21 @@ from arcvec.parallel.partition import Partition
 from arcvec.parallel.shared import shared_folder, write_shared_rows
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.storage.headers import write_json
-from arcvec.training.settings import TrainSettings
+from arcvec.training.settings import RankingSettings, TrainSettings
 from arcvec.training.warm_start import WarmStart
 
 if TYPE_CHECKING:
     from arcvec.training.average import Vectors
-    from arcvec.training.fit import Learned
+    from arcvec.training.fit import Fit, Learned
     from arcvec.training.hooks import Hooks
+    from arcvec.training.ranking import Ranked
 
 # Members, and from which dim on: docs/choices.md has what they gain.
 _MEMBERS, _MIN_DIM_FOR_MEMBERS = 4, 64
 # Numbers in a vector of one of several members.
 _SHORTEST, _LONGEST = 16, 32
+# Of the numbers of a ranking, the part of the likelihood that is added to it, and the most of it.
+_LIKELIHOOD_PART, _LIKELIHOOD_DIM = 4, 32
 
 
 class TrainedMethod(Method):
@@ -59,6 +62,23 @@ class TrainedMethod(Method):
         workers: Alone | None = None,
     ) -> tuple[Learned, dict[str, Any]]:
         """Return what all members learned, and what the result records of it."""
+        sizes = members, member_dim, projections
+        fit = self._prepare(name, graph, hooks, start, workers, *sizes)
+        learned = fit.run()
+        return learned, {**fit.identity, **_provenance(learned)}
+
+    def _prepare(
+        self,
+        name: str,
+        graph: Graph,
+        hooks: Hooks | None,
+        start: EdgeEmbeddings | None,
+        workers: Alone | None,
+        members: int = 1,
+        member_dim: int | None = None,
+        projections: int = 1,
+    ) -> Fit:
+        """Return the fit of these settings on a graph."""
         # torch and numba take a second to import: only a fit needs them.
         from arcvec.training.fit import Fit
         from arcvec.training.hooks import Hooks
@@ -75,7 +95,7 @@ class TrainedMethod(Method):
             earlier = warm.vectors(), start.weights
             training, walks = warm.training(training), warm.walks(walks)
             identity["from"] = warm.describe()
-        learned = Fit(
+        return Fit(
             graph=graph,
             walks=walks,
             negatives=self.negatives,
@@ -88,8 +108,7 @@ class TrainedMethod(Method):
             hooks=hooks or Hooks(),
             workers=workers or Alone(),
             earlier=earlier,
-        ).run()
-        return learned, {**identity, **_provenance(learned)}
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,11 +152,17 @@ class EdgeProjection(TrainedMethod):
     EdgeEmbeddings(4 nodes, dim 8, directed)
     """
 
+    goal: Literal["pairs", "ranking"] = Field(
+        "pairs",
+        description="pairs: how likely a pair is among pairs of all sources, the paper's question "
+        "(AUC); ranking: the order of targets within each source comes first, to recommend",
+    )
+    ranking: RankingSettings = RankingSettings()
     members: int | None = Field(
         None,
         ge=1,
-        description="trainings, each from a seed of its own; the result is the mean of their "
-        "scores, as near as dim numbers come to it; by default 4 from dim 64 on, else one",
+        description="trainings of the likelihood, each from a seed of its own, whose scores are "
+        "averaged; by default 4 from dim 64 on where pairs are the goal, else one",
     )
     member_dim: int | None = Field(
         None,
@@ -168,7 +193,7 @@ class EdgeProjection(TrainedMethod):
 
     def parts(self, graph: Graph) -> tuple[int, int]:
         """Return how many members there are, and how many numbers per node each has."""
-        sides = 2 if self.model.on(graph).kind == "asymmetric" else 1
+        sides = 2 if self.model.on(graph).kind in ("asymmetric", "free") else 1
         length = self.dim // sides
         several = self.member_dim or self.dim >= _MIN_DIM_FOR_MEMBERS
         members = self.members or (_MEMBERS if several and not self.model.unit_norm else 1)
@@ -212,6 +237,8 @@ class EdgeProjection(TrainedMethod):
                 f"expected at least one node for each of {workers.count} workers, got "
                 f"{graph.num_nodes} nodes; start fewer workers"
             )
+        if self.goal == "ranking" and not self.model.unit_norm:
+            return self._fit_ranking(graph, hooks, start, workers)
         members, member_dim = self.parts(graph)
         if start is not None:
             # A result is one product, in which members can no longer be told apart.
@@ -221,6 +248,19 @@ class EdgeProjection(TrainedMethod):
             "edge-projection", graph, hooks, **parts, start=start, workers=workers
         )
         arrays, weights = learned.vectors(self.dim, workers)
+        return FittedRows(arrays, weights, graph, provenance, workers)
+
+    def _fit_ranking(
+        self, graph: Graph, hooks: Hooks | None, start: EdgeEmbeddings | None, workers: Alone
+    ) -> FittedRows:
+        from arcvec.training.ranking import fit_ranking
+
+        part = 2 * max(1, min(self.dim // _LIKELIHOOD_PART, _LIKELIHOOD_DIM) // 2)
+        numbers = part if start is None else self.dim
+        fit = self._prepare("edge-projection", graph, hooks, start, workers, member_dim=numbers)
+        learned = fit_ranking(fit, self.ranking, self.dim)
+        arrays, weights = learned.vectors(self.dim, workers)
+        provenance = {**fit.identity, **_ranking_provenance(learned)}
         return FittedRows(arrays, weights, graph, provenance, workers)
 
 
@@ -280,6 +320,24 @@ def _provenance(learned: Learned) -> dict[str, Any]:
         "degree_gain": learned.terms.gain,
         "norm_std": fmean(spread.item() for spread in spreads) if spreads else None,
         "history": history,
+    }
+
+
+def _ranking_provenance(learned: Ranked) -> dict[str, Any]:
+    """Return what the result records of a fit for recommending."""
+    order, likely = learned.order, learned.likely
+    status = order.members[0].status
+    recorded = _provenance(likely or order)
+    steps = status.step + (recorded["steps_done"] if likely else 0)
+    return {
+        **recorded,
+        "steps_done": steps,
+        "validation_auc": learned.auc,
+        "validation_gain": learned.gain,
+        "window": status.window,
+        "output_l2": status.output_l2,
+        "likelihood_share": learned.share,
+        "source_level": list(learned.level.coefficients),
     }
 
 

@@ -6,15 +6,15 @@ finds what is done.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from arcvec.graph.graph import Graph
 from arcvec.model.objective import Objective
@@ -33,7 +33,7 @@ from arcvec.training.degrees import DegreeTerms, fit_terms
 from arcvec.training.hooks import Hooks
 from arcvec.training.settings import TrainSettings
 from arcvec.training.start import Start, choose_device
-from arcvec.training.trainer import History, Status, Trainer
+from arcvec.training.trainer import History, Status, Trainer, sides_by_kind, sides_in
 from arcvec.training.validation import Validation, choose_validation
 
 _MIN_BATCH_PAIRS, _BATCH_PAIRS_PER_EDGE = 1024, 8
@@ -45,12 +45,12 @@ class Member:
 
     Attributes:
         sides: of this worker's nodes.
-        watched: scores of all held-out pairs before the training settled; None without any.
+        watched: sides that have not seen the held-out edges; None without any.
     """
 
     sides: Sides
     status: Status
-    watched: Tensor | None
+    watched: Sides | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,17 +60,18 @@ class Learned:
     Attributes:
         terms: what degrees add to the mean of the members' scores.
         auc: of all members together on held-out edges, degrees included; None if not measured.
-        node_terms: what each of this worker's nodes adds to the score of its pairs; None if 0.
+        parts, weights: of the score of this worker's nodes: the members, and the terms.
     """
 
     members: list[Member]
     terms: DegreeTerms
     auc: float | None
-    node_terms: NDArray[np.float32] | None
+    parts: list[Sides]
+    weights: list[float]
 
     def vectors(self, dim: int, workers: Alone) -> tuple[dict[str, Vectors], Vectors | None]:
-        """Return the mean score as vectors of dim numbers per node; see `average`."""
-        return average([member.sides for member in self.members], dim, self.node_terms, workers)
+        """Return the score as vectors of dim numbers per node; see `average`."""
+        return average(self.parts, self.weights, dim, workers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,8 @@ class Fit:
         seeds: one for each member.
         identity: what a checkpoint must agree with to be resumed.
         earlier: vectors of an earlier result for a warm start; see `Start`.
+        part: begins the names of its snapshots.
+        beside: fit on the same graph, whose held-out edges and checkpoint this one shares.
     """
 
     graph: Graph
@@ -97,6 +100,8 @@ class Fit:
     hooks: Hooks
     workers: Alone
     earlier: tuple[Vectors, Vectors | None] | None = None
+    part: str = ""
+    beside: Fit | None = None
 
     def run(self) -> Learned:
         """Return what was learned; the parts that a checkpoint has are not trained again."""
@@ -106,21 +111,49 @@ class Fit:
         window, penalty, trial = self._choose()
         # 3. Train the members, each from a seed of its own: first on the edges that are not held
         #    out, until the AUC no longer rises, then on all edges, for as long. The first member
-        #    continues the best trial.
+        #    continues the best trial. With `refit`, on all edges from the start.
         members = [
             self._member(index, window, penalty, None if index else trial)
             for index in range(len(self.seeds))
         ]
         # 4. Add to the mean of their scores what degrees say about the held-out edges.
         terms, auc = self._degree_terms(members)
-        own = self._partition.nodes_of(self.workers.rank)
-        node_terms = terms.of_nodes(self.graph)[own] if terms else None
         # 5. Average: `Learned.vectors`.
-        return Learned(members, terms, auc, node_terms)
+        parts = self.parts_of([member.sides for member in members], terms, self.graph)
+        return Learned(members, terms, auc, *parts)
+
+    def parts_of(
+        self, sides: list[Sides], terms: DegreeTerms, graph: Graph
+    ) -> tuple[list[Sides], list[float]]:
+        """Return the parts of a score, and their weights: members in the mean, and terms."""
+        weights = [1 / len(sides)] * len(sides)
+        if not terms:
+            return sides, weights
+        numbers = torch.from_numpy(terms.of_nodes(graph)[self.own_nodes]).to(sides[0].source.device)
+        both_ends = Sides.of_terms(numbers, one_vector=sides[0].scale is not None)
+        return [*sides, both_ends], [*weights, 1.0]
+
+    @property
+    def seen(self) -> Graph:
+        """The graph without the edges held out."""
+        return self._held_out[0]
+
+    @property
+    def validation(self) -> Validation | None:
+        """What held-out edges are measured by; None without any."""
+        return self._held_out[1]
+
+    @property
+    def own_nodes(self) -> NDArray[np.int64]:
+        """The nodes of this worker, row by row."""
+        return self._partition.nodes_of(self.workers.rank)
 
     @cached_property
     def _held_out(self) -> tuple[Graph, Validation | None]:
         """The graph without the edges held out, and what the AUC is measured on."""
+        if self.beside is not None:
+            seen, validation = self.beside._held_out
+            return seen, validation and replace(validation, measure=self.training.measure)
         kept = self.hooks.checkpoint
         folder = kept and graphs_folder(kept) / "seen"
         return choose_validation(self.graph, self.training, self.seeds[0], self.workers, folder)
@@ -130,13 +163,14 @@ class Fit:
 
         Windows are tried with the weakest penalty, then penalties as long as the AUC rises.
         """
-        first = self._checkpoint.load("member-0")
+        first = self._checkpoint.load(f"{self.part}member-0")
         if first is not None:  # done already, and its trials are removed
             status = Status.from_dict(first.state["status"])
             return status.window, status.output_l2, None
         windows, penalties = self.walks.window, self.training.stronger_l2
         _, validation = self._held_out
-        if validation is None or len(windows) + len(penalties) == 1:
+        only_one = len(windows) + len(penalties) == 1
+        if validation is None or (only_one and not self.training.refit):
             return windows[0], self.training.output_l2, None
         best = self._trial(0, windows[0], self.training.output_l2)
         for number, window in enumerate(windows[1:], start=1):
@@ -153,7 +187,7 @@ class Fit:
         self, number: int, window: int, penalty: float, rival: History | None = None
     ) -> Status:
         """Train the first part of the first member; return how it went."""
-        name = f"trial-{number}"
+        name = f"{self.part}trial-{number}"
         kept = self._checkpoint.load(name)
         if kept is None:
             trainer = self._trainer(name, 0, window, penalty)
@@ -165,42 +199,56 @@ class Fit:
 
     def _member(self, index: int, window: int, penalty: float, trial: str | None) -> Member:
         """Return a member, trained to its end."""
-        name = f"member-{index}"
+        name = f"{self.part}member-{index}"
         kept = self._checkpoint.load(name)
         if kept is None:
-            trainer = self._trainer(name, index, window, penalty, trial)
+            if trial and self.training.refit:
+                trainer = self._trainer(name, index, window, penalty)
+                trainer.watched = self._best_of(trial)
+            else:
+                trainer = self._trainer(name, index, window, penalty, trial)
             self._train_member(trainer, name, index)
-            rows, shared = trainer.result().by_kind()
-            if trainer.watched is not None:
-                shared["watched"] = trainer.watched
+            kinds = sides_by_kind(trainer.result(), "result")
+            more = sides_by_kind(trainer.watched, "watched")
+            rows, shared = ({**one, **other} for one, other in zip(kinds, more, strict=True))
             kept = Snapshot(rows, shared, trainer.snapshot().state)
             self._checkpoint.save(name, kept)
             for number in range(len(self.walks.window) + len(self.training.stronger_l2)):
-                self._checkpoint.remove(f"trial-{number}")
-        shared = dict(kept.shared)
-        watched = shared.pop("watched", None)
-        return Member(Sides(**kept.rows, **shared), Status.from_dict(kept.state["status"]), watched)
+                self._checkpoint.remove(f"{self.part}trial-{number}")
+        sides = sides_in(kept, "result")
+        assert sides is not None
+        watched = sides_in(kept, "watched")
+        if self.validation and not self.training.settle and not self.training.refit:
+            watched = sides  # as they were at their best
+        return Member(sides, Status.from_dict(kept.state["status"]), watched)
 
     def _train_member(self, trainer: Trainer, name: str, index: int) -> None:
         """Train both parts of a member, or what is left of them."""
         _, validation = self._held_out
         if not trainer.status.is_settling:
             self._train(trainer, name, index)
-            if validation and self.training.finds_discount:
-                trainer.watched = validation.scores(trainer.result())
             if self.training.settle:
+                trainer.watched = trainer.result() if validation else None
                 trainer.settle()
         if trainer.status.is_settling:
             self._train(trainer, name, index)
 
+    def _best_of(self, trial: str) -> Sides | None:
+        """Return the best sides of a trial."""
+        kept = self._checkpoint.load(self.part + trial)
+        return None if kept is None else sides_in(kept, "best")
+
     def _degree_terms(self, members: list[Member]) -> tuple[DegreeTerms, float | None]:
         """Return what degrees add, and the AUC with it; single members would ask for more."""
         seen, validation = self._held_out
+        if self.training.measure == "rank":
+            return DegreeTerms(), None
         watched = [member.watched for member in members if member.watched is not None]
-        if not watched or validation is None:
+        if not watched or validation is None or not self.training.finds_discount:
             return DegreeTerms(self.training.degree_discount or 0.0), None
         release_memory()
-        return fit_terms(torch.stack(watched).mean(dim=0).cpu().numpy(), seen, validation)
+        scores = [validation.scores(sides) for sides in watched]
+        return fit_terms(torch.stack(scores).mean(dim=0).cpu().numpy(), seen, validation)
 
     def _trainer(
         self, stage: str, index: int, window: int, penalty: float, trial: str | None = None
@@ -208,13 +256,16 @@ class Fit:
         """Return a training: where the checkpoint left it, at the end of a trial, or fresh."""
         kept, settings = self._running, self.training
         if kept is None or kept.state["stage"] != stage:
-            kept = self._checkpoint.load(trial) if trial else None
-        seen, blank = self._held_out[0], kept is not None
+            kept = self._checkpoint.load(self.part + trial) if trial else None
+        seen, blank = self.graph if self._is_refit(stage) else self.seen, kept is not None
         made = self._start.make(seen, self.seeds[index], self._checkpoint, blank=blank)
         end = settings.steps - round(settings.steps * settings.settle)
         trainer = Trainer(*made, settings, Status(window, penalty, end), self.workers)
         if kept is not None:
             trainer.restore(kept)
+        elif trainer.model.offset is not None:
+            # The log-odds of a pair if all were alike.
+            trainer.model.offset.data.fill_(-math.log(self.negatives.weight))
         return trainer
 
     def _train(
@@ -222,16 +273,20 @@ class Fit:
     ) -> None:
         """Train one part: on the edges not held out, or on all where it settles."""
         seen, validation = self._held_out
-        if trainer.status.is_settling:
+        if trainer.status.is_settling or self._is_refit(stage):
             seen, validation = self.graph, None
         trainer.train(
             self._stream(seen, self.seeds[index], trainer.status.window),
-            Objective(self.negatives, self._reversed_label(seen)),
+            Objective(self.negatives, self._reversed_label(seen), self.training.penalised),
             validation=validation,
             rival=rival,
             hooks=self.hooks.of_member(index, len(self.seeds)),
             save=lambda: self._checkpoint.save_running(trainer.snapshot(stage=stage)),
         )
+
+    def _is_refit(self, stage: str) -> bool:
+        """Return whether a stage learns from all edges from the start."""
+        return self.training.refit and "member" in stage
 
     def _stream(self, seen: Graph, seed: int, window: int) -> BatchStream:
         # Small graphs learn as much from smaller batches, in half the time.
@@ -264,10 +319,14 @@ class Fit:
 
     @cached_property
     def _checkpoint(self) -> Checkpoint:
+        if self.beside is not None:
+            return self.beside._checkpoint
         folder, resume = self.hooks.checkpoint, self.hooks.resume
         return Checkpoint(folder, self._partition, self.workers, self.identity, resume=resume)
 
     @cached_property
     def _running(self) -> Snapshot | None:
         """What ran when an earlier fit was interrupted."""
+        if self.beside is not None:
+            return self.beside._running
         return self._checkpoint.load_running() if self.hooks.resume else None

@@ -102,7 +102,7 @@ class Trainer:
 
     Attributes:
         best: the sides with the best AUC so far.
-        watched: scores of the held-out pairs at the end of the first part.
+        watched: the sides at the end of the first part, which have not seen the held-out edges.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Trainer:
             for name, parameter in model.named_parameters()
         }
         self.best: Sides | None = None
-        self.watched: Tensor | None = None
+        self.watched: Sides | None = None
 
     def train(
         self,
@@ -225,7 +225,7 @@ class Trainer:
         if len(self.table.values) > _LARGE_TABLE:
             release_memory()
         status, sides = self.status, self.model.embed(self.table, self.workers)
-        status.last_auc = validation.auc(sides)
+        status.last_auc = validation.quality(sides)
         if status.best_auc is None or status.last_auc > status.best_auc:
             status.best_auc, status.best_step, self.best = status.last_auc, status.step, sides
             status.validations_since_best = 0
@@ -267,12 +267,9 @@ class Trainer:
     def snapshot(self, **state: Any) -> Snapshot:
         """Return the whole training for a checkpoint, with more JSON values to keep beside it."""
         rows, shared = self._tensors()
-        if self.best is not None:
-            best_rows, best_shared = self.best.by_kind()
-            rows |= {f"best.{name}": tensor for name, tensor in best_rows.items()}
-            shared |= {f"best.{name}": tensor for name, tensor in best_shared.items()}
-        if self.watched is not None:
-            shared["watched"] = self.watched
+        for prefix, sides in (("best", self.best), ("watched", self.watched)):
+            for tensors, more in zip((rows, shared), sides_by_kind(sides, prefix), strict=True):
+                tensors |= more
         return Snapshot(rows, shared, {"status": asdict(self.status), **state})
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -280,10 +277,7 @@ class Trainer:
         for live, saved in zip(self._tensors(), (snapshot.rows, snapshot.shared), strict=True):
             for name, tensor in live.items():
                 tensor.copy_(saved[name])
-        both = {**snapshot.rows, **snapshot.shared}
-        best = {n.removeprefix("best."): both[n] for n in both if n.startswith("best.")}
-        self.best = Sides(**best) if best else None
-        self.watched = snapshot.shared.get("watched")
+        self.best, self.watched = sides_in(snapshot, "best"), sides_in(snapshot, "watched")
         self.status = Status.from_dict(snapshot.state["status"])
 
     def _tensors(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -297,6 +291,23 @@ class Trainer:
             for key, tensor in self.optimisers[name].state().items():
                 shared[f"model.{name}.{key}"] = tensor
         return rows, shared
+
+
+def sides_by_kind(sides: Sides | None, prefix: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Return the tensors of sides for a snapshot, rows and others, by names with a prefix."""
+    rows, shared = ({}, {}) if sides is None else sides.by_kind()
+    rows, shared = (
+        {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
+        for tensors in (rows, shared)
+    )
+    return rows, shared
+
+
+def sides_in(snapshot: Snapshot, prefix: str) -> Sides | None:
+    """Return the sides that a snapshot has under a prefix."""
+    both = {**snapshot.rows, **snapshot.shared}
+    found = {n.removeprefix(f"{prefix}."): both[n] for n in both if n.startswith(f"{prefix}.")}
+    return Sides(**found) if found else None
 
 
 def learning_rate(

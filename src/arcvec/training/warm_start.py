@@ -102,7 +102,7 @@ def _require_same_kind(
             f"is {kinds[earlier.directed]}; read the edges as they were read then"
         )
     wanted = model.on(graph).kind
-    two = wanted == "asymmetric"
+    two = wanted in ("asymmetric", "free")
     if two != (earlier.weights is None):
         counts = ["one vector for both sides", "a source and a target vector"]
         raise ValueError(
