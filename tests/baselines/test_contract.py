@@ -132,3 +132,9 @@ def test_source_degree_times_target_degree():
     graph = Graph.from_edges([0, 0, 1], [1, 2, 2])
     scores = BASELINES["degree-product"]().fit(graph).score_all_targets(np.arange(3))
     assert scores.tolist() == [[0, 2, 4], [0, 1, 2], [0, 0, 0]]
+
+
+def test_popularity_is_the_in_degree_of_the_target():
+    graph = Graph.from_edges([0, 0, 1], [1, 2, 2])
+    scores = BASELINES["popularity"]().fit(graph).score_all_targets(np.arange(3))
+    assert scores.tolist() == [[0, 1, 2]] * 3

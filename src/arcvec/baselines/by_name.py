@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from arcvec.method import Method
 
 _CLASSES = {
+    "popularity": "baselines.neighbours:Popularity",
     "degree-product": "baselines.neighbours:DegreeProduct",
     "common-neighbours": "baselines.neighbours:CommonNeighbours",
     "jaccard": "baselines.neighbours:Jaccard",
     "adamic-adar": "baselines.neighbours:AdamicAdar",
     "resource-allocation": "baselines.neighbours:ResourceAllocation",
-    "three-paths": "baselines.neighbours:ThreePaths",
-    "katz": "baselines.neighbours:Katz",
+    "item-cosine": "baselines.paths:ItemCosine",
+    "three-paths": "baselines.paths:ThreePaths",
+    "three-paths-over-degree": "baselines.paths:ThreePathsOverDegree",
+    "pagerank": "baselines.paths:PageRank",
+    "katz": "baselines.paths:Katz",
     "eigenmaps": "baselines.eigenmaps:LaplacianEigenMaps",
     "node2vec": "baselines.node2vec:Node2Vec",
     "dngr": "baselines.dense:DNGR",
