@@ -29,6 +29,8 @@ _CLASSES = {
     "strap": "baselines.factorisations:STRAP",
     "netmf": "baselines.factorisations:NetMF",
     "watch-your-step": "baselines.dense:WatchYourStep",
+    "ials": "baselines.recommenders:IALS",
+    "bpr": "baselines.recommenders:BPR",
 }
 
 if TYPE_CHECKING:
