@@ -2,6 +2,7 @@
 
 import sys
 
+import numba
 import numpy as np
 import pytest
 
@@ -65,6 +66,17 @@ def solve_all(matrix, others):
         left += 2 * np.sqrt(row.sum() / 10) * np.eye(others.shape[1])
         solutions.append(np.linalg.solve(left, others.T @ row))
     return np.array(solutions)
+
+
+def test_same_vectors_on_one_thread_and_more():
+    graph = communities(directed=True)
+    expected = IALS(dim=16, **ONE).fit(graph).source
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        np.testing.assert_array_equal(IALS(dim=16, **ONE).fit(graph).source, expected)
+    finally:
+        numba.set_num_threads(threads)
 
 
 def test_source_without_edges_has_no_preference():

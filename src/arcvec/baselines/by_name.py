@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from arcvec.method import Method
 
 _CLASSES = {
-    "popularity": "baselines.neighbours:Popularity",
     "degree-product": "baselines.neighbours:DegreeProduct",
+    "popularity": "baselines.neighbours:Popularity",
     "common-neighbours": "baselines.neighbours:CommonNeighbours",
     "jaccard": "baselines.neighbours:Jaccard",
     "adamic-adar": "baselines.neighbours:AdamicAdar",

@@ -9,6 +9,7 @@ from typing import ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeFloat, PositiveFloat
+from threadpoolctl import threadpool_limits
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.link_prediction import rank_edges
@@ -21,6 +22,7 @@ from arcvec.method import Method, describe_fit
 _Vectors: TypeAlias = NDArray[np.float32]
 
 _HELD_OUT_FRACTION = 0.2
+_MIN_HELD_OUT = 20
 _MAX_RANKED_EDGES = 10_000
 # Conjugate gradients from the last vector: as good as exact solutions, in a tenth of the time.
 _STEPS_PER_SOLUTION = 3
@@ -31,7 +33,7 @@ class TunedVectors(Method):
     """Base of methods with settings of several values, of which the graph chooses one each.
 
     Every combination is fitted without a fifth of the edges, and the one with the highest mean
-    reciprocal rank of these within their sources is fitted again on all edges. If a graph has no
+    reciprocal rank of these within their sources is fitted again on all edges. If a graph has few
     edges to spare, the first value of each setting counts.
     """
 
@@ -63,12 +65,12 @@ class TunedVectors(Method):
             self.model_copy(update=dict(zip(self.tuned, combination, strict=True)))
             for combination in product(*values)
         ]
-        if len(candidates) == 1:
+        # A spanning forest stays; where not much else is left, half of that.
+        num_spare = (graph.num_edges - graph.num_nodes) // 2
+        num_held_out = min(round(_HELD_OUT_FRACTION * graph.num_edges), num_spare)
+        if len(candidates) == 1 or num_held_out < _MIN_HELD_OUT:
             return candidates[0]
-        try:
-            seen, edges, _ = cut_edges(graph, _HELD_OUT_FRACTION, 0.0, self.seed)
-        except ValueError:  # no edges to spare
-            return candidates[0]
+        seen, edges, _ = cut_edges(graph, num_held_out / graph.num_edges, 0.0, self.seed)
         # Held-out edges come in random order.
         edges = edges[:_MAX_RANKED_EDGES]
         ranks = (rank_edges(each.fit(seen), edges, graph) for each in candidates)
@@ -79,8 +81,8 @@ class IALS(TunedVectors):
     """Factorises the graph by weighted least squares over all pairs of nodes (Hu et al., 2008).
 
     An edge should score 1, every other pair 0, with less weight. The penalty on a vector grows with
-    the degree of its node, without which the method ranks far worse (Rendle et al., 2021); no
-    setting of the package `implicit` does that, so it is solved here.
+    the degree of its node, without which the method ranks worse on some graphs (Rendle et al.,
+    2021). The package `implicit` has no such penalty, so the equations are solved here.
 
     >>> graph = Graph.from_edges([0, 0, 1, 1, 2], [3, 4, 3, 4, 3])
     >>> method = IALS(dim=4, non_edge_weight=(0.1,), penalty=(1.0,), degree_exponent=(1.0,))
@@ -120,12 +122,14 @@ class IALS(TunedVectors):
         source = np.zeros_like(target)
         sides = (graph, source, target), (graph.transposed, target, source)
         penalties = [self._penalties(sums) for sums in strengths(graph)[0]]
-        for _ in range(self.iterations):
-            for (rows, own, other), own_penalties in zip(sides, penalties, strict=True):
-                weights = np.empty(0, np.float32) if rows.weights is None else rows.weights
-                gram = np.float32(self.non_edge_weight[0]) * (other.T @ other)
-                entries = rows.indptr, rows.indices, weights
-                improve_rows(*entries, other, gram, own_penalties, own, _STEPS_PER_SOLUTION)
+        # Threads of the linear algebra library would take turns with those of the kernel.
+        with threadpool_limits(1, "blas"):
+            for _ in range(self.iterations):
+                for (rows, own, other), own_penalties in zip(sides, penalties, strict=True):
+                    weights = np.empty(0, np.float32) if rows.weights is None else rows.weights
+                    gram = np.float32(self.non_edge_weight[0]) * (other.T @ other)
+                    entries = rows.indptr, rows.indices, weights
+                    improve_rows(*entries, other, gram, own_penalties, own, _STEPS_PER_SOLUTION)
         return source, target
 
     def _penalties(self, degrees: NDArray[np.float64]) -> NDArray[np.float32]:
