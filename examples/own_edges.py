@@ -42,7 +42,7 @@ embeddings.save(folder / "result", overwrite=True)
 # A number alone says little: beside it stands what degrees know without any learning.
 for name, scorer in (("arcvec", embeddings), ("degrees", DegreeProduct().fit(split.train))):
     found = link_prediction(scorer, split)
-    print(f"{name:8} AUC {found.auc:.3f}, hits@10 {found.hits_at_10:.3f}")
+    print(f"{name:8} AUC {found.auc:.3f}, recall@10 {found.by_source['recall@10']:.3f}")
 
 write_report(embeddings, split, folder / "report.html", title="Citations", overwrite=True)
 print(f"{folder / 'report.html'} has it all in one page")

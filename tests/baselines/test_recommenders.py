@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from arcvec.baselines.recommenders import BPR, IALS
-from arcvec.evaluation.link_prediction import rank_edges
+from arcvec.evaluation.ranks import rank_edges
 from arcvec.graph.graph import Graph
 from arcvec.graph.matrices import adjacency
 from arcvec.graph.split import cut_edges

@@ -9,6 +9,7 @@ import pytest
 
 from arcvec.baselines.by_name import BASELINES
 from arcvec.baselines.factorisations import NetMF
+from arcvec.cli import main
 from arcvec.cli.evaluate import Baseline
 from arcvec.cli.fit import Preset
 from arcvec.embeddings import EdgeEmbeddings
@@ -18,6 +19,7 @@ from arcvec.graph.split import read_split
 from arcvec.recommendation.calibration import load_calibration
 from arcvec.recommendation.exact import recommend
 from arcvec.training.presets import PRESETS
+from arcvec.view.console import output
 from tests.cli.commands import QUICK
 
 
@@ -260,6 +262,28 @@ def test_evaluating_a_result_of_another_graph_says_so(run, edges, tmp_path):
         run("evaluate", tmp_path / "result", "--split", tmp_path / "split", "--json")
     )
     assert report["fitted_on_train"] is False
+
+
+def test_evaluate_measures_lists_of_any_length(run, edges, tmp_path, monkeypatch, capsys):
+    run("split", edges, "-o", tmp_path / "split")
+    methods = ("--method", "resource-allocation", "--method", "common-neighbours")
+    asked = ("evaluate", "--split", tmp_path / "split", *methods, "--k", "5,10,20")
+    reports = json.loads(run(*asked, "--json", "--quiet"))
+    names = ("recall", "precision", "ndcg", "map", "hit_rate", "coverage", "popular_share")
+    for report in reports.values():
+        assert {f"{name}@{k}" for name in names for k in (5, 10, 20)} <= set(report)
+        assert report["recall@5"] <= report["recall@10"] <= report["recall@20"]
+        assert report["recall@5_standard_error"] > 0
+    monkeypatch.setattr(output, "width", 80)
+    main(list(map(str, asked)))
+    printed = capsys.readouterr()
+    assert "…" not in printed.out
+    for heading in ("AUC", "MRR", "recall@5", "nDCG@20", "precision@10", "coverage@20"):
+        assert heading in printed.out
+    assert printed.out.count("resource-allocation") > 1  # parts, each with whole names
+    assert "100%" in printed.err
+    assert "expected k of at least 1, got 0" in run(*asked[:-1], "5,0", "--quiet", fails=True)
+    assert "--k" in run(*asked[:-1], "5,x", fails=True)
 
 
 def test_choices_of_flags_are_all_there_is():

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from arcvec.embeddings import EdgeEmbeddings
-from arcvec.evaluation.link_prediction import link_prediction, mean_and_error, rank_edges
+from arcvec.evaluation.link_prediction import link_prediction
+from arcvec.evaluation.ranks import mean_and_error, rank_edges
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.graph.split import split_edges

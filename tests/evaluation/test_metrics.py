@@ -4,9 +4,9 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation import curves
-from arcvec.evaluation import link_prediction as ranking
+from arcvec.evaluation import ranks as ranking
 from arcvec.evaluation.curves import Areas, curve_sums, roc_auc
-from arcvec.evaluation.link_prediction import rank_edges
+from arcvec.evaluation.ranks import rank_edges
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 

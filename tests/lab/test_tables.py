@@ -266,6 +266,20 @@ def test_further_numbers_get_tables_of_their_own():
     assert [entry.text for entry in tables[2].rows[0]] == ["wiki", "8", "-"]
 
 
+def test_ranks_stand_beside_the_auc():
+    experiment = EXPERIMENT.model_copy(update={"ranking": True, "also": ("mrr", "coverage@10")})
+    numbers = {"auc": 0.9, "mrr": 0.25, "recall@10": 0.5, "ndcg@10": 0.375, "coverage@10": 0.125}
+    tables = experiment_tables(experiment, [result("wiki", "ours", 8, 0, **numbers)])
+    assert [table.rows[0][2].text for table in tables] == [
+        ".900¹",
+        ".250¹",
+        ".500¹",
+        ".375¹",
+        ".125¹",
+    ]
+    assert tables[1].title == "Mean reciprocal rank of test edges among all nodes"
+
+
 def test_curves():
     curves = auc_curves(RESULTS)
     np.testing.assert_allclose(curves["wiki"]["shared"], [[np.nan, 0.95, 0]])
@@ -279,6 +293,12 @@ def test_results_come_back_from_csv(tmp_path):
     with (tmp_path / "results.csv").open() as file:
         first = next(csv.DictReader(file))
     assert (first["dataset"], first["dim"], first["auc"]) == ("wiki", "", "0.95")
+    older = [name for name in first if name != "recall@10"]
+    with (tmp_path / "older.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, older, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerow(first)
+    assert read_results(tmp_path / "older.csv") == RESULTS[:1]
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="expected the columns of a results"):
         read_results(tmp_path / "other.csv")

@@ -9,7 +9,8 @@ import torch.distributed as dist
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.curves import Areas
-from arcvec.evaluation.link_prediction import link_prediction, mean_and_error
+from arcvec.evaluation.link_prediction import link_prediction
+from arcvec.evaluation.ranks import mean_and_error
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import split_edges
 from arcvec.parallel.alone import Alone

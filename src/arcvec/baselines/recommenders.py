@@ -12,7 +12,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat
 from threadpoolctl import threadpool_limits
 
 from arcvec.embeddings import EdgeEmbeddings
-from arcvec.evaluation.link_prediction import rank_edges
+from arcvec.evaluation.ranks import rank_edges
 from arcvec.graph.graph import Graph
 from arcvec.graph.matrices import sparse_matrix, strengths
 from arcvec.graph.split import cut_edges

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 from arcvec.baselines.by_name import BASELINES, CHEAP_BASELINES, Baseline
 from arcvec.cli import common
@@ -17,14 +18,31 @@ from arcvec.evaluation.link_prediction import LinkPredictionReport, link_predict
 from arcvec.graph.split import is_split, read_split
 from arcvec.recommendation.calibration import FILE, load_calibration
 from arcvec.storage.atomic import require_writable
-from arcvec.view.console import escape, link_prediction_table, messages, note, output, plain_print
+from arcvec.view.console import (
+    messages,
+    method_progress,
+    note,
+    output,
+    plain_print,
+    results_tables,
+)
 from arcvec.view.figures import require_figure_names, save_figure
 from arcvec.view.plane import Kind
 from arcvec.view.spaces import result_figure
+from arcvec.view.table_text import compare_reports
 
 Outs = Annotated[tuple[Path, ...], Parameter(name=["--out", "-o"], negative_iterable=())]
 Baselines = Annotated[
     tuple[Baseline, ...], Parameter(consume_multiple=True, negative_iterable="no-")
+]
+
+
+def _numbers(type_: Any, tokens: Sequence[Token]) -> tuple[int, ...]:
+    return tuple(int(part) for token in tokens for part in token.value.split(","))
+
+
+Ks = Annotated[
+    tuple[int, ...], Parameter(name=["-k", "--k"], converter=_numbers, negative_iterable=())
 ]
 
 
@@ -36,9 +54,11 @@ def evaluate(
     method: Annotated[tuple[Baseline, ...], Parameter(negative_iterable=())] = (),
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
     ranking: bool = True,
+    k: Ks = (10,),
     max_ranked_edges: int = 100_000,
     seed: int = 0,
     workers: common.NumWorkers = None,
+    quiet: common.Quiet = False,
 ) -> None:
     """Measure link prediction on the test edges of a split.
 
@@ -47,9 +67,10 @@ def evaluate(
         split: split folder, ours or in the layout the paper's authors published.
         method: baselines to fit on the train part and measure beside the result.
         as_json: print JSON: one object, or one per method if there are several.
-        ranking: rank each test edge's target among all nodes (MRR, hits@k).
+        ranking: rank each test edge's target among all nodes (MRR, recall@k, nDCG@k, coverage).
+        k: lengths of the lists of recommendations to measure, as in --k 5,10,20.
         max_ranked_edges: rank a random sample of this many test edges where there are more.
-        seed: decides that sample.
+        seed: decides that sample, and the order of equal scores.
         workers: processes of this machine that share the edges, each with those of its part of the
             nodes; on several machines, start the command with torchrun instead.
     """
@@ -64,6 +85,7 @@ def evaluate(
             link_prediction,
             split=parts,
             ranking=ranking,
+            k=k,
             max_ranked_edges=max_ranked_edges,
             seed=seed,
             workers=team,
@@ -79,16 +101,20 @@ def evaluate(
                     "went on from one that was: it may have seen test edges, and then these "
                     "numbers mean nothing"
                 )
-            reports[f"arcvec, dim {embeddings.dim}"] = measure(embeddings)
-        for name in method:
-            reports[name] = measure(BASELINES[name]().fit(parts.train))
+        with method_progress(quiet=quiet) as start:
+            if result is not None:
+                name = f"arcvec, dim {embeddings.dim}"
+                reports[name] = measure(embeddings, progress=start(name))
+            for name in method:
+                progress = start(name)
+                reports[name] = measure(BASELINES[name]().fit(parts.train), progress=progress)
         if team.is_first and as_json:
             values = {name: report.as_dict() for name, report in reports.items()}
             first = next(iter(values.values()))
             first.update(more)
             plain_print(json.dumps(first if len(values) == 1 else values, indent=2))
         elif team.is_first:
-            output.print(link_prediction_table(reports, f"Link prediction on {escape(str(split))}"))
+            output.print(*results_tables(compare_reports(reports, f"Link prediction on {split}")))
 
 
 def plot(

@@ -16,7 +16,7 @@ from arcvec.lab.demo import run_demo
 from arcvec.lab.doctor import diagnose
 from arcvec.lab.experiment import collect_results, run_cells, write_outputs
 from arcvec.lab.grid import data_folders, grid_cells, read_experiment
-from arcvec.lab.tables import auc_curves, experiment_tables
+from arcvec.lab.tables import RANKS, auc_curves, experiment_tables
 from arcvec.view.console import escape, grid_progress, note, output, plain_print, results_tables
 from arcvec.view.curves import draw_curves
 
@@ -89,7 +89,8 @@ def experiment(
             )
         except ImportError as error:
             note(str(error))
-    output.print(*results_tables(experiment_tables(asked, results)[0]))
+    for table in experiment_tables(asked, results)[: 1 + len(RANKS) * asked.ranking]:
+        output.print(*results_tables(table))
     counts = Counter(result.status for result in results)
     if counts["failed"] and not retry_failed:
         note(f"{counts['failed']} cells failed; --retry-failed runs them again")

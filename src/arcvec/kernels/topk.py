@@ -154,18 +154,64 @@ def keep_best_of_lists(
                         replace_worst(best_scores, best_ids, row, scores[j], member)
 
 
-@njit(cache=True, parallel=True)
-def rank_targets(scores, sources, first_target, targets, known_indptr, known_indices):
-    """Return the rank of each target among the candidates of its source, 1 for the best.
+@njit(cache=True)
+def _rank(row, order, score, place):
+    """Return the ranks of a score: on average over the orders of equal scores, and in `order`."""
+    if np.isnan(score):
+        return np.nan, np.nan
+    greater, equal, before = np.int32(0), np.int32(0), np.int32(0)
+    for node in range(row.size):
+        greater += np.int32(row[node] > score)
+        equal += np.int32(row[node] == score)
+    if equal > 0:
+        for node in range(row.size):
+            before += np.int32((row[node] == score) & (order[node] < place))
+    return 1 + greater + equal / 2, 1.0 + greater + before
 
-    Candidates are all nodes but the source itself, its known targets, and its other targets here.
-    Equal scores share the mean of their ranks; a score of NaN has rank NaN.
+
+@njit(cache=True)
+def _count_better(scores, order, worst, place):
+    """Count scores above the worst, or equal to it and before its place in `order`."""
+    better = np.int32(0)
+    for j in range(scores.size):
+        better += np.int32((scores[j] > worst) | ((scores[j] == worst) & (order[j] < place)))
+    return better
+
+
+@njit(cache=True)
+def _keep_best_of_row(row, order, best_scores, best_places, i):
+    """Feed a row of scores to the heap in row i; its ids are places in `order`."""
+    for chunk in range(0, row.size, _CHUNK):
+        some, places = row[chunk : chunk + _CHUNK], order[chunk : chunk + _CHUNK]
+        # Most chunks have no better score.
+        if _count_better(some, places, best_scores[i, 0], best_places[i, 0]) == 0:
+            continue
+        for j in range(some.size):
+            worst, place = best_scores[i, 0], best_places[i, 0]
+            if some[j] > worst or (some[j] == worst and places[j] < place):
+                replace_worst(best_scores, best_places, i, some[j], places[j])
+
+
+@njit(cache=True, parallel=True)
+def rank_targets(scores, sources, first_target, targets, known_indptr, known_indices, order, best):
+    """Return the ranks of each target among the candidates of its source, 1 for the best.
+
+    Candidates are all nodes but the source itself, its known targets, and its targets here. Targets
+    are ranked one at a time, so none is in the way of another. A score of NaN has rank NaN.
 
     Args:
         scores: (s, n) float32, each source against every node; overwritten.
         first_target: (s + 1,) where in `targets` those of each source start.
+        order: (n,) int32, a permutation: of nodes with equal scores the lowest here comes first.
+        best: from `empty_heaps`; receives the places in `order`, and the scores, of the best k
+            among candidates and targets together.
+
+    Returns:
+        (m, 2) float64: equal scores share the mean of their ranks in the first column, and are in
+        `order` in the second.
     """
-    ranks = np.empty(targets.size, dtype=np.float64)
+    ranks = np.empty((targets.size, 2), dtype=np.float64)
+    best_places, best_scores = best
     for i in prange(sources.size):
         source, row = sources[i], scores[i]
         asked = targets[first_target[i] : first_target[i + 1]]
@@ -173,11 +219,11 @@ def rank_targets(scores, sources, first_target, targets, known_indptr, known_ind
         # NaN compares false with everything, so masked nodes are never counted.
         row[source], row[asked] = np.nan, np.nan
         row[known_indices[known_indptr[source] : known_indptr[source + 1]]] = np.nan
+        # A scan per target is vectorised: faster than one pass that searches among all targets.
         for j in range(asked.size):
-            own = own_scores[j]
-            greater, equal = np.int32(0), np.int32(0)
-            for node in range(row.size):
-                greater += np.int32(row[node] > own)
-                equal += np.int32(row[node] == own)
-            ranks[first_target[i] + j] = np.nan if np.isnan(own) else 1 + greater + equal / 2
+            mean_rank, rank = _rank(row, order, own_scores[j], order[asked[j]])
+            ranks[first_target[i] + j, 0], ranks[first_target[i] + j, 1] = mean_rank, rank
+        if best_scores.shape[1] > 0:
+            row[asked] = own_scores
+            _keep_best_of_row(row, order, best_scores, best_places, i)
     return ranks

@@ -216,7 +216,9 @@ Status: TypeAlias = Literal["done", "failed", "refused", "left-out", "missing"]
 
 NUMBERS = (
     *("auc", "auc_random", "auc_reversed", "average_precision", "mrr", "mrr_standard_error"),
-    *("hits@10", "hits@50", "hits@100", "num_test_edges", "num_ranked", "train_auc", "norm_std"),
+    *("hits@10", "hits@50", "hits@100", "recall@10", "precision@10", "ndcg@10", "map@10"),
+    *("hit_rate@10", "source_mrr", "coverage@10", "popular_share@10", "popularity@10"),
+    *("target_popularity", "num_test_edges", "num_ranked", "train_auc", "norm_std"),
     *("validation_auc", "steps_done", "fit_seconds", "fit_cpu_seconds", "evaluation_seconds"),
     *("peak_memory_mb", "threads"),
 )
@@ -255,10 +257,10 @@ def write_results(path: Path, results: Sequence[Result]) -> None:
 
 
 def read_results(path: Path) -> list[Result]:
-    """Return the rows of a tidy table in csv, as `write_results` writes it."""
+    """Return the rows of a tidy table in csv; an older version may have written fewer numbers."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    if rows and set(rows[0]) != set(_COLUMNS):
+    if rows and not set(_COLUMNS) - set(NUMBERS) <= set(rows[0]) <= set(_COLUMNS):
         raise ValueError(f"{path}: expected the columns of a results.csv, got others")
     return [_parse(row, path) for row in rows]
 
@@ -274,7 +276,7 @@ def _parse(row: Mapping[str, str], path: Path) -> Result:
         status=row["status"],  # type: ignore[arg-type]  # checked above
         error=row["error"],
         digest=row["digest"],
-        numbers={name: float(row[name]) if row[name] else None for name in NUMBERS},
+        numbers={name: float(row[name]) if row.get(name) else None for name in NUMBERS},
     )
 
 

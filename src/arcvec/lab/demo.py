@@ -18,9 +18,10 @@ from arcvec.recommendation.exact import recommend
 from arcvec.storage.atomic import DEMO_MARKER, new_folder
 from arcvec.training.edge_projection import EdgeProjection
 from arcvec.training.hooks import Hooks
-from arcvec.view.console import escape, link_prediction_table, note, output, training_progress
+from arcvec.view.console import escape, note, output, results_tables, training_progress
 from arcvec.view.figures import save_figure
 from arcvec.view.spaces import spaces_figure
+from arcvec.view.table_text import compare_reports
 
 MODULES = ("asyncio.events", "email.message", "zipfile")
 
@@ -57,7 +58,7 @@ def run_demo(out: Path, seed: int) -> None:
         reports = {f"arcvec, dim {embeddings.dim}": link_prediction(embeddings, split)}
         for name in CHEAP_BASELINES:
             reports[name] = link_prediction(BASELINES[name]().fit(split.train), split)
-        output.print(link_prediction_table(reports, "6. Hidden imports found"))
+        output.print(*results_tables(compare_reports(reports, "6. Hidden imports found")))
     output.print(f"Written to {escape(str(out))}: split/ result/ spaces.png. Next, try:")
     command = f"   arcvec recommend {out}/result --node json -k 5 --exclude {out}/split"
     output.print(command, soft_wrap=True, markup=False)

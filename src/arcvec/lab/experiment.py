@@ -170,8 +170,10 @@ def _run(
                 numbers = outcome.get("numbers", {}) | {"threads": threads}
                 files.write(cells[i], {**outcome, "numbers": numbers})
                 if outcome["status"] == "done":
-                    auc, seconds = numbers["auc"], numbers["fit_seconds"]
-                    logger.info("%s: AUC %.4f in %.1f s", cells[i], auc, seconds)
+                    shown = {"AUC": numbers["auc"], "MRR": numbers["mrr"]}
+                    said = (f"{name} {x:.4f}" for name, x in shown.items() if x is not None)
+                    seconds = numbers["fit_seconds"]
+                    logger.info("%s: %s in %.1f s", cells[i], ", ".join(said), seconds)
                 else:
                     logger.warning("%s: failed: %s", cells[i], outcome["error"])
             report(finished, total, tuple(running.values()))

@@ -29,14 +29,26 @@ _TITLES = {
     "train_auc": "AUC on the edges trained on",
     "average_precision": "Average precision",
     "mrr": "Mean reciprocal rank of test edges among all nodes",
+    "recall@10": "Recall of the ten best nodes of each source",
+    "precision@10": "Precision of the ten best nodes of each source",
+    "ndcg@10": "nDCG of the ten best nodes of each source",
+    "map@10": "Average precision of the ten best nodes of each source",
+    "hit_rate@10": "Sources with a test edge to one of their ten best nodes",
+    "source_mrr": "Reciprocal rank of the first test edge of each source",
+    "coverage@10": "Nodes among the ten best of any source",
+    "popular_share@10": "Part of the ten best nodes that is in the most popular tenth",
+    "popularity@10": "Mean in-degree of the ten best nodes of each source",
     "fit_seconds": "Seconds of one fit",
     "fit_cpu_seconds": "CPU seconds of one fit, all threads together",
     "peak_memory_mb": "Peak memory of fit and evaluation, MB",
 }
 _AMOUNTS = (
     *("fit_seconds", "fit_cpu_seconds", "evaluation_seconds", "peak_memory_mb"),
-    *("steps_done", "norm_std"),
+    *("steps_done", "norm_std", "popularity@10", "target_popularity"),
 )
+_NOT_BEST_IF_HIGH = (*_AMOUNTS, "popular_share@10")
+RANKS = ("mrr", "recall@10", "ndcg@10")
+"""Numbers that are shown beside the AUC where test edges are ranked."""
 
 
 @dataclass(frozen=True)
@@ -123,21 +135,23 @@ def _letter(index: int) -> str:
 
 
 def experiment_tables(experiment: ExperimentSettings, results: Sequence[Result]) -> list[Table]:
-    """Return the tables of an experiment, the main one first."""
+    """Return the tables of an experiment, the main one first, then those of `RANKS` if it ranks."""
+    ranks = RANKS if experiment.ranking else ()
+    also = [name for name in experiment.also if name not in ranks]
     paper = [] if experiment.paper is None else read_paper(experiment.paper)
     if experiment.kind == "generalisation" and experiment.comparison is not None:
         return [generalisation_table(results, experiment.comparison, paper)]
     if experiment.kind == "norms":
         return [norms_table(results, paper)]
     if experiment.kind == "ablation":
-        return [ablation_table(results, number) for number in ("auc", *experiment.also)]
-    tables = [grid_table(experiment, results, "auc")]
+        return [ablation_table(results, number) for number in ("auc", *ranks, *also)]
+    tables = [grid_table(experiment, results, number) for number in ("auc", *ranks)]
     if experiment.paper is not None:
         there = {row["method"] for row in paper}
         names = {entry.label: entry.counterpart or entry.label for entry in experiment.methods}
         counterparts = {label: name for label, name in names.items() if name in there}
         tables += [table(results, paper, counterparts) for table in (paper_table, agreement_table)]
-    return [*tables, *(grid_table(experiment, results, name) for name in experiment.also)]
+    return [*tables, *(grid_table(experiment, results, name) for name in also)]
 
 
 def read_paper(path: Path) -> list[dict[str, str]]:
@@ -161,7 +175,7 @@ def grid_table(
     for dataset, dim in _row_keys(results):
         summaries = {m: summarise(results, dataset, m, dim, number) for m in methods}
         means = [s.mean for s in summaries.values() if s.mean is not None]
-        best = None if number in _AMOUNTS else max(means, default=None)
+        best = None if number in _NOT_BEST_IF_HIGH else max(means, default=None)
         row = [Entry(dataset), Entry("" if dim is None else str(dim))]
         for summary in summaries.values():
             is_best = best is not None and summary.mean == best
@@ -186,7 +200,7 @@ def ablation_table(results: Sequence[Result], number: str = "auc") -> Table:
     notes = Notes()
     columns = _row_keys(results)
     one_dim = len({dim for _, dim in columns}) == 1
-    has_difference = number not in _AMOUNTS
+    has_difference = number not in _NOT_BEST_IF_HIGH
     first, *_ = methods = _methods(results)
     rows = []
     for method in methods:

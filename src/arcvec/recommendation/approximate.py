@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from arcvec.embeddings import EdgeEmbeddings, Scores, Side
 from arcvec.graph.names import NodeIds
+from arcvec.kernels.heaps import BestEdges, best_first, empty_heaps
 from arcvec.recommendation import exact
 from arcvec.recommendation.exact import Candidates, Direction
 from arcvec.storage.arrays import load_array
@@ -56,7 +57,7 @@ class VectorIndex:
 
     def best_of(
         self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates
-    ) -> exact.BestEdges:
+    ) -> BestEdges:
         """Return the answers of `top_k` for a few nodes at once; some edges may be missed."""
         direction = candidates.direction
         if self.side != indexed_side(embeddings, direction):
@@ -64,7 +65,7 @@ class VectorIndex:
                 f"expected an index for the direction {direction}, got one of {self.side} vectors; "
                 f'build it with build_index(embeddings, "{direction}")'
             )
-        best, scores = exact.empty_heaps(len(ids), k)
+        best, scores = empty_heaps(len(ids), k)
         levels = self._levels(ids, k, candidates)
         for level in np.unique(levels[levels < len(self.probes)]):
             rows = np.flatnonzero(levels == level)
@@ -90,12 +91,12 @@ class VectorIndex:
 
     def _probe(
         self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates, probes: int
-    ) -> exact.BestEdges:
+    ) -> BestEdges:
         from arcvec.kernels.topk import keep_best_of_lists
 
         queries = embeddings.vectors(_OTHER[self.side], ids)
         lists, _ = exact.best_vectors(_probing_queries(queries), self.probing, probes)
-        best, scores = exact.empty_heaps(len(ids), k)
+        best, scores = empty_heaps(len(ids), k)
         keep_best_of_lists(
             exact.padded_vectors(queries),
             ids,
@@ -108,7 +109,7 @@ class VectorIndex:
             scores,
             best,
         )
-        return exact.best_first(best, scores, k)
+        return best_first(best, scores, k)
 
 
 def indexed_side(embeddings: EdgeEmbeddings, direction: Direction) -> Side:

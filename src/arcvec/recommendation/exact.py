@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from arcvec.embeddings import EdgeEmbeddings, Scores, Side
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
+from arcvec.kernels.heaps import BestEdges, best_first, empty_heaps
 
 if TYPE_CHECKING:
     from arcvec.recommendation.approximate import VectorIndex
@@ -23,9 +24,6 @@ logger = logging.getLogger(__name__)
 
 Direction: TypeAlias = Literal["targets", "sources"]
 """Which end is recommended: nodes to link to, or nodes that would link to the given one."""
-
-BestEdges: TypeAlias = tuple[NDArray[np.int32], Scores]
-"""(q, k) ids and scores, best first; -1 and -inf where there are fewer candidates."""
 
 ROWS = 4096  # nodes answered at once
 COLUMNS = 1 << 16  # candidates laid out at once: 4 MB with 16 coordinates
@@ -271,22 +269,6 @@ def as_tiles(vectors: Scores, width: int) -> Scores:
 def padded_vectors(vectors: Scores, rows: int = 1) -> Scores:
     """Return vectors with zeros up to a multiple of `rows` rows and of 4 coordinates."""
     return np.pad(vectors, [(0, -len(vectors) % rows), (0, -vectors.shape[1] % 4)])
-
-
-def empty_heaps(num_rows: int, k: int) -> BestEdges:
-    """Return the ids and scores from which the kernels start: -1 and -inf, (num_rows, k)."""
-    ids = np.full((num_rows, k), -1, dtype=np.int32)
-    return ids, np.full((num_rows, k), -np.inf, dtype=np.float32)
-
-
-def best_first(ids: NDArray[np.int32], scores: Scores, k: int) -> BestEdges:
-    """Return heaps in order, best first, then lower ids first, with -1 and -inf up to k columns."""
-    order = np.lexsort((ids, -scores))
-    missing = ((0, 0), (0, k - ids.shape[1]))
-    return (
-        np.pad(np.take_along_axis(ids, order, axis=1), missing, constant_values=-1),
-        np.pad(np.take_along_axis(scores, order, axis=1), missing, constant_values=-np.inf),
-    )
 
 
 def _sides(direction: Direction) -> tuple[Side, Side]:

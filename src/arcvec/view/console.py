@@ -5,22 +5,21 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Literal
 
 from rich import progress as bars
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, Group
 from rich.markup import escape as escape
 from rich.table import Table
+from rich.text import Text
 
 from arcvec.view.table_text import Table as TextTable
-from arcvec.view.table_text import compare_reports
 
 if TYPE_CHECKING:
-    from arcvec.evaluation.link_prediction import LinkPredictionReport
     from arcvec.training.hooks import Progress
 
 output = Console(highlight=False)  # results, on standard output
@@ -111,6 +110,20 @@ def grid_progress(*, quiet: bool = False) -> Iterator[Callable[[int, int, Sequen
 
 
 @contextmanager
+def method_progress(*, quiet: bool = False) -> Iterator[Callable[[str], Callable[[float], None]]]:
+    """Yield a function that starts the bar of a method and returns one for the fraction done."""
+    columns = (bars.TaskProgressColumn(), bars.TimeRemainingColumn(compact=True))
+    with _bar(*columns, quiet=quiet) as bar:
+
+        def start(method: str) -> Callable[[float], None]:
+            bar.start()
+            task = bar.add_task(escape(method), total=None)  # until it is fitted
+            return lambda fraction: bar.update(task, total=1, completed=fraction)
+
+        yield start
+
+
+@contextmanager
 def node_progress(num_nodes: int, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
     """Yield a function that takes how many more nodes are done, and shows all of them."""
     columns = (bars.MofNCompleteColumn(), bars.TimeRemainingColumn(compact=True))
@@ -155,14 +168,8 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, previous)
 
 
-def link_prediction_table(reports: Mapping[str, LinkPredictionReport], title: str) -> Table:
-    """Return a table with a row for every scorer; the best number of a column is bold."""
-    compared = compare_reports(reports, title)
-    return _part_of_table(compared, range(len(compared.header)), title, compared.notes)
-
-
-def results_tables(table: TextTable) -> Iterator[Table]:
-    """Yield an experiment's table in parts that fit the width of the terminal."""
+def results_tables(table: TextTable) -> Iterator[Group]:
+    """Yield a table in parts that fit the width of the terminal, the last with the notes."""
     keys = [i for i, name in enumerate(table.header) if name in ("dataset", "method", "dim")]
     widths = [
         max([*map(len, name.split()), *(len(row[i].text) for row in table.rows)]) + 2
@@ -177,19 +184,17 @@ def results_tables(table: TextTable) -> Iterator[Table]:
     for part in parts:
         title = escape(table.title) if part is parts[0] else None
         notes = table.notes if part is parts[-1] else ()
-        yield _part_of_table(table, keys + part, title, notes)
+        # A caption would be as narrow as its table.
+        captions = (Text(note, style="table.caption") for note in notes)
+        yield Group(_part_of_table(table, keys + part, title), *captions)
 
 
-def _part_of_table(
-    table: TextTable, columns: Sequence[int], title: str | None, notes: Sequence[str]
-) -> Table:
-    caption = escape("\n".join(notes)) or None
-    shown = Table(title=title, caption=caption, title_style="bold", box=SIMPLE_HEAD)
-    shown.title_justify = shown.caption_justify = "left"
+def _part_of_table(table: TextTable, columns: Sequence[int], title: str | None) -> Table:
+    shown = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE_HEAD)
     shown.padding = (0, 0, 0, 1)
     for i in columns:
         justify: Literal["left", "right"] = "left" if table.alignment[i] == "l" else "right"
-        shown.add_column(escape(table.header[i]), justify=justify)
+        shown.add_column("\n".join(escape(table.header[i]).split()), justify=justify)
     last = ""
     for row in table.rows:
         texts = [f"[bold]{escape(e.text)}[/]" if e.bold else escape(e.text) for e in row]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from arcvec.evaluation.link_prediction import LinkPredictionReport
@@ -16,9 +16,13 @@ _LATEX = {
     **{"#": r"\#", "$": r"\$", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
     **{"±": r"$\pm$", "¹": "$^1$", "†": r"$\dagger$", "→": r"$\to$", "<": "$<$", ">": "$>$"},
 }
-_MEASURES = {
-    **{"AUC": "auc", "random": "auc_random", "reversed": "auc_reversed"},
-    **{"AP": "average_precision", "MRR": "mrr", "hits@10": "hits_at_10", "hits@100": "hits_at_100"},
+# Names of the numbers of a report, those at every k without it -> headings, in order.
+_HEADINGS = {
+    **{"auc": "AUC", "mrr": "MRR", "recall": "recall", "ndcg": "nDCG"},
+    **{"auc_random": "random", "auc_reversed": "reversed", "average_precision": "AP"},
+    **{"hits@10": "hits@10", "hits@100": "hits@100", "precision": "precision", "map": "MAP"},
+    **{"hit_rate": "hit rate", "source_mrr": "source MRR", "coverage": "coverage"},
+    **{"popular_share": "popular", "popularity": "popularity"},
 }
 _TEXT_COLUMNS = ("dataset", "method")
 
@@ -58,30 +62,58 @@ class Table:
 def compare_reports(reports: Mapping[str, LinkPredictionReport], title: str) -> Table:
     """Return a table with a row for every scorer, by name; the best number of a column is bold."""
     first = next(iter(reports.values()))
-    shown = {name: field for name, field in _MEASURES.items() if getattr(first, field) is not None}
+    rows = [report.as_dict() for report in reports.values()]
+    shown = {
+        heading + key.removeprefix(name): key
+        for name, heading in _HEADINGS.items()
+        for key, value in rows[0].items()
+        if key.split("@")[0] == name or key == name
+        if value is not None and not key.endswith("_standard_error")
+    }
     notes = ["AP: average precision"]
     if "reversed" in shown:
         notes[0] = "random, reversed: AUC against these negatives alone; " + notes[0]
     else:
         del shown["random"]  # random negatives are the only ones, so AUC is the same number
-    if first.mrr_standard_error is not None:
+    if first.by_source:
+        notes += _explain_ranks(first)
+    columns = [_column(rows, key, is_sample=first.is_sample) for key in shown.values()]
+    return Table(
+        title,
+        ("method", *shown),
+        tuple(zip(map(Entry, reports), *columns, strict=True)),
+        notes=tuple(notes),
+    )
+
+
+def _explain_ranks(report: LinkPredictionReport) -> list[str]:
+    num_sources, true_popularity = report.num_ranked_sources, report.by_source["target_popularity"]
+    notes = [
+        f"MRR, hits: means over test edges; other ranks: over {num_sources:,} sources",
+        "coverage: part of the nodes that are recommended; popular: part of the recommendations "
+        "that goes to the tenth of highest in-degree; popularity: mean in-degree of recommended "
+        f"nodes, {figure(true_popularity)} for test edges",
+    ]
+    if report.is_sample:
         notes.append(
-            f"MRR, hits: of {first.num_ranked:,} of {first.num_test_edges:,} test edges, drawn "
-            "at random, with standard errors"
+            f"± standard errors: ranks are of {report.num_ranked:,} of {report.num_test_edges:,} "
+            "test edges, drawn at random"
         )
-    columns = []
-    for field in shown.values():
-        best = max(v for v in (getattr(one, field) for one in reports.values()) if v is not None)
-        columns.append([_measured(report, field, best) for report in reports.values()])
-    rows = tuple(zip(map(Entry, reports), *columns, strict=True))
-    return Table(title, ("method", *shown), rows, notes=tuple(notes))
+    return notes
 
 
-def _measured(report: LinkPredictionReport, field: str, best: float) -> Entry:
-    value, error = getattr(report, field), getattr(report, f"{field}_standard_error", None)
-    if value is None:
-        return Entry("-")
-    return Entry(f"{value:.3f}" + ("" if error is None else f" ± {error:.3f}"), value == best)
+def _column(rows: Sequence[Mapping[str, Any]], key: str, *, is_sample: bool) -> list[Entry]:
+    values = [row.get(key) for row in rows]
+    form = figure if key.startswith("popularity") else "{:.3f}".format
+    texts = ["-" if value is None else form(value) for value in values]
+    if key.startswith("popular"):  # the best is neither the highest nor the lowest
+        return list(map(Entry, texts))
+    best = max(value for value in values if value is not None)
+    errors = [row.get(f"{key}_standard_error") if is_sample else None for row in rows]
+    return [
+        Entry(text + ("" if error is None else f" ± {error:.3f}"), value == best)
+        for text, error, value in zip(texts, errors, values, strict=True)
+    ]
 
 
 def markdown_page(title: str, tables: Sequence[Table]) -> str:

@@ -93,6 +93,7 @@ def test_numbers_are_those_of_link_prediction(written, embeddings, split):
         numbers = dict(zip(table[0], row, strict=True))
         assert numbers["AUC"] == f"{expected.auc:.3f}"
         assert numbers["MRR"] == f"{expected.mrr:.3f}"
+        assert numbers["nDCG@10"] == f"{expected.by_source['ndcg@10']:.3f}"
     assert "Careful" not in page.said("test")
     best = max(table[2:], key=lambda row: float(row[1]))
     assert f"best baseline {best[1]}, {best[0]}" in page.text

@@ -29,6 +29,8 @@ from arcvec.view.table_text import Table, compare_reports
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_HEADLINES = {"auc": "test AUC", "mrr": "MRR", "recall@10": "recall@10", "ndcg@10": "nDCG@10"}
+
 
 class ReportSettings(Settings):
     """What a report shows beside the result itself."""
@@ -146,12 +148,17 @@ def _test_section(subject: Subject, settings: ReportSettings) -> dict[str, Any] 
     for name in settings.baselines:
         scorer = BASELINES[name]().fit(split.train)
         reports[name] = link_prediction(scorer, split, seed=settings.seed)
-    best = max(settings.baselines, key=lambda name: reports[name].auc, default=None)
+    numbers = {name: report.as_dict() for name, report in reports.items()}
+    headlines = []
+    for key, words in _HEADLINES.items():
+        mine = numbers[ours][key]
+        best = max(((numbers[name][key], name) for name in settings.baselines), default=None)
+        beside = "" if best is None else f"best baseline {best[0]:.3f}, {best[1]}"
+        headlines.append((words, f"{mine:.3f}", beside))
     title = "Link prediction on the test edges; the best of a column is bold"
     return {
         "table": compare_reports(reports, title),
-        "auc": reports[ours].auc,
-        "best_baseline": None if best is None else (reports[best].auc, best),
+        "headlines": headlines,
         "num_edges": len(split.test),
         "fitted_on_train": embeddings.learned_from(split.train),
     }
