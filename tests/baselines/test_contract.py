@@ -21,7 +21,10 @@ SMALL = {
     "strap": {"dim": 8},
     "netmf": {"dim": 4},
     "watch-your-step": {"dim": 8, "steps": 3},
+    "ials": {"dim": 8, "iterations": 3},
+    "bpr": {"dim": 8, "iterations": 3},
 }
+EXTRAS = {"node2vec": "gensim", "bpr": "implicit"}
 METHODS = {
     **{name: method(**SMALL.get(name, {})) for name, method in BASELINES.items()},
     "edge-projection": EdgeProjection(
@@ -32,8 +35,8 @@ METHODS = {
 
 @pytest.fixture(params=METHODS)
 def method(request):
-    if request.param == "node2vec":
-        pytest.importorskip("gensim")
+    if request.param in EXTRAS:
+        pytest.importorskip(EXTRAS[request.param])
     return METHODS[request.param]
 
 
@@ -112,13 +115,13 @@ def test_graph_without_edges_scores_zero(method):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_dim_counts_all_numbers_of_a_node(name, graph):
-    pytest.importorskip("gensim")
+    pytest.importorskip(EXTRAS.get(name, "arcvec"))
     assert METHODS[name].fit(graph).dim == METHODS[name].dim
 
 
 @pytest.mark.parametrize("name", sorted({*SMALL, "edge-projection"} - {"eigenmaps"}))
 def test_vectors_are_saved_and_come_back(name, graph, tmp_path):
-    pytest.importorskip("gensim")
+    pytest.importorskip(EXTRAS.get(name, "arcvec"))
     scorer = METHODS[name].fit(graph)
     scorer.save(tmp_path / "result")
     back = EdgeEmbeddings.load(tmp_path / "result")
@@ -132,3 +135,9 @@ def test_source_degree_times_target_degree():
     graph = Graph.from_edges([0, 0, 1], [1, 2, 2])
     scores = BASELINES["degree-product"]().fit(graph).score_all_targets(np.arange(3))
     assert scores.tolist() == [[0, 2, 4], [0, 1, 2], [0, 0, 0]]
+
+
+def test_popularity_is_the_in_degree_of_the_target():
+    graph = Graph.from_edges([0, 0, 1], [1, 2, 2])
+    scores = BASELINES["popularity"]().fit(graph).score_all_targets(np.arange(3))
+    assert scores.tolist() == [[0, 1, 2]] * 3

@@ -11,12 +11,16 @@ from arcvec.method import Method
 
 _CLASSES = {
     "degree-product": "baselines.neighbours:DegreeProduct",
+    "popularity": "baselines.neighbours:Popularity",
     "common-neighbours": "baselines.neighbours:CommonNeighbours",
     "jaccard": "baselines.neighbours:Jaccard",
     "adamic-adar": "baselines.neighbours:AdamicAdar",
     "resource-allocation": "baselines.neighbours:ResourceAllocation",
-    "three-paths": "baselines.neighbours:ThreePaths",
-    "katz": "baselines.neighbours:Katz",
+    "item-cosine": "baselines.paths:ItemCosine",
+    "three-paths": "baselines.paths:ThreePaths",
+    "three-paths-over-degree": "baselines.paths:ThreePathsOverDegree",
+    "pagerank": "baselines.paths:PageRank",
+    "katz": "baselines.paths:Katz",
     "eigenmaps": "baselines.eigenmaps:LaplacianEigenMaps",
     "node2vec": "baselines.node2vec:Node2Vec",
     "dngr": "baselines.dense:DNGR",
@@ -25,6 +29,8 @@ _CLASSES = {
     "strap": "baselines.factorisations:STRAP",
     "netmf": "baselines.factorisations:NetMF",
     "watch-your-step": "baselines.dense:WatchYourStep",
+    "ials": "baselines.recommenders:IALS",
+    "bpr": "baselines.recommenders:BPR",
 }
 
 if TYPE_CHECKING:
@@ -47,5 +53,11 @@ METHODS: Mapping[str, type[Method]] = _LazyClasses(
 )
 """The baselines, and arcvec's own method first."""
 
-CHEAP_BASELINES: tuple[Baseline, ...] = ("degree-product", "common-neighbours", "adamic-adar")
-"""Baselines without training, which a result must beat to be worth its own."""
+CHEAP_BASELINES: tuple[Baseline, ...] = (
+    "degree-product",
+    "adamic-adar",
+    "item-cosine",
+    "three-paths",
+    "pagerank",
+)
+"""Baselines without training, the strongest of them by rank or by AUC on some kind of graph."""

@@ -1,4 +1,4 @@
-"""Scores from the graph itself, which is needed at inference: degrees, shared neighbours, paths.
+"""Scores from the graph itself, which is needed at inference: degrees and shared neighbours.
 
 N(u) is the set of targets of u: in a directed graph its outgoing neighbours, as in the paper.
 Scores from shared neighbours are symmetric, so they cannot tell an edge from its reverse.
@@ -6,7 +6,6 @@ Scores from shared neighbours are symmetric, so they cannot tell an edge from it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,15 +15,11 @@ from pydantic import Field
 
 from arcvec.embeddings import EdgeEmbeddings, EdgeScorer, Scores
 from arcvec.graph.graph import Graph
-from arcvec.graph.matrices import adjacency, normalise
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.kernels.edges import sum_common_neighbours, sum_common_neighbours_of_all
 from arcvec.method import Method
 
 _OFF_POLE = 1e-6
-# Numbers in one block of rows of path counts, which fits into caches, and its smallest height.
-_BLOCK_SIZE = 1 << 20
-_MIN_ROWS = 32
 
 
 class DegreeProduct(Method):
@@ -38,13 +33,28 @@ class DegreeProduct(Method):
     def fit(self, graph: Graph) -> EdgeEmbeddings:
         """Return the degrees as source and target vectors of length 1."""
         # Not a sum of logarithms, which in float32 would tie large products that differ.
-        return EdgeEmbeddings(
-            source=graph.out_degrees[:, None].astype(np.float32),
-            target=graph.in_degrees[:, None].astype(np.float32),
-            nodes=graph.nodes,
-            directed=graph.directed,
-            settings={"method": "degree-product", "graph_fingerprint": graph.fingerprint},
-        )
+        return _of_degrees("degree-product", graph, graph.out_degrees)
+
+
+class Popularity(Method):
+    """Scores u -> v by the in-degree of v, whatever u is; undirected, by the mean of both degrees.
+
+    Within a source this is the order of `DegreeProduct`, also for sources without known edges.
+    """
+
+    def fit(self, graph: Graph) -> EdgeEmbeddings:
+        """Return ones as source and in-degrees as target vectors of length 1."""
+        return _of_degrees("popularity", graph, np.ones(graph.num_nodes))
+
+
+def _of_degrees(method: str, graph: Graph, source: NDArray[Any]) -> EdgeEmbeddings:
+    return EdgeEmbeddings(
+        source=source[:, None].astype(np.float32),
+        target=graph.in_degrees[:, None].astype(np.float32),
+        nodes=graph.nodes,
+        directed=graph.directed,
+        settings={"method": method, "graph_fingerprint": graph.fingerprint},
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,82 +136,3 @@ class ResourceAllocation(Method):
         """Return a scorer that keeps the graph."""
         degrees = np.maximum(graph.out_degrees, 1)
         return SharedNeighbours(graph, graph.nodes, (1 / degrees).astype(np.float32))
-
-
-@dataclass(frozen=True, eq=False)
-class PathCounts(EdgeScorer):
-    """Scores u -> v by a weighted sum over paths from u to v, one weight per number of steps.
-
-    If `symmetric`, scores are computed from the smaller id, so that u -> v and v -> u have the same
-    score to the last bit.
-    """
-
-    steps: Sequence[Any]  # sparse matrices; a path of k steps takes the first k of them
-    step_weights: Sequence[float]  # of the paths that end after each step
-    nodes: NodeNames
-    symmetric: bool
-
-    def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
-        """Return the score of each edge sources[i] -> targets[i]."""
-        if self.symmetric:
-            sources, targets = np.minimum(sources, targets), np.maximum(sources, targets)
-        scores = np.empty(len(sources), dtype=np.float32)
-        order = np.argsort(sources, kind="stable")
-        starts, row_of_pair = np.unique(sources[order], return_inverse=True)
-        for first in range(0, starts.size, self._rows_at_once):
-            last = first + self._rows_at_once
-            low, high = np.searchsorted(row_of_pair, [first, last])
-            pairs = order[low:high]
-            rows = self._rows(starts[first:last])
-            scores[pairs] = rows[targets[pairs], row_of_pair[low:high] - first]
-        return scores
-
-    def score_all_targets(self, sources: NodeIds) -> Scores:
-        """Return the scores of every source against every node: (len(sources), num_nodes)."""
-        scores = np.empty((len(sources), len(self.nodes)), dtype=np.float32)
-        for first in range(0, len(sources), self._rows_at_once):
-            block = slice(first, first + self._rows_at_once)
-            scores[block] = self._rows(sources[block]).T
-        return scores
-
-    @property
-    def _rows_at_once(self) -> int:
-        return max(_MIN_ROWS, _BLOCK_SIZE // max(1, len(self.nodes)))
-
-    def _rows(self, sources: NodeIds) -> NDArray[np.float64]:
-        """Return the scores of sources against all nodes, transposed: (num_nodes, s) float64."""
-        reached: NDArray[np.float64] = self.steps[0][sources].T.toarray(order="C")
-        sums = self.step_weights[0] * reached
-        for step, weight in zip(self.steps[1:], self.step_weights[1:], strict=True):
-            reached = step.T @ reached
-            if weight:
-                sums += weight * reached
-        return sums
-
-
-class Katz(Method):
-    """Scores u -> v by beta A + beta^2 A^2 + ... up to A^hops: all walks, long ones count less."""
-
-    hops: int = Field(6, ge=1, description="edges in the longest walks counted")
-    beta: float = Field(0.005, gt=0, description="factor on the count for every edge of a walk")
-
-    def fit(self, graph: Graph) -> PathCounts:
-        """Return a scorer that keeps the graph."""
-        # Divided by beta throughout: the same order, and numbers that stay in range.
-        weights = [self.beta**hop for hop in range(self.hops)]
-        steps = [adjacency(graph)] * self.hops
-        return PathCounts(steps, weights, graph.nodes, symmetric=not graph.directed)
-
-
-class ThreePaths(Method):
-    """Scores u -> v by the paths u -> x <- y -> v, each counting 1 / sqrt(k_x k_y).
-
-    k_x is the number of edges into x, k_y the number out of y (Kovacs et al., 2019). The middle
-    edge runs backward, so y is a source that shares the target x with u.
-    """
-
-    def fit(self, graph: Graph) -> PathCounts:
-        """Return a scorer that keeps the graph."""
-        matrix = adjacency(graph)
-        steps = [matrix, normalise(matrix).T.tocsr(), matrix]
-        return PathCounts(steps, [0.0, 0.0, 1.0], graph.nodes, symmetric=not graph.directed)

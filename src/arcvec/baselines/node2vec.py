@@ -61,10 +61,7 @@ class Node2Vec(Method):
             raise ImportError("node2vec needs gensim; pip install 'arcvec[baselines]'") from None
         own = self.model_dump(include={"walks_per_node", "walk_length", "p", "q"})
         walks = WalkSettings(kind="forward", starts="nodes", **own)
-        if self.direction == "ignored" and graph.directed:
-            graph = Graph.from_edges(
-                *graph.edges(), nodes=graph.nodes, directed=False, weights=graph.weights
-            )
+        graph = graph.undirected if self.direction == "ignored" else graph
         model = Word2Vec(
             _Sentences(WalkPairs(graph, walks, self.seed), self.walks_per_node * graph.num_nodes),
             vector_size=self.dim,

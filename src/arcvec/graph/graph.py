@@ -212,6 +212,15 @@ class Graph:
         indptr, indices, weights = _kernels().reversed_entries(self.indptr, self.indices, weights)
         return Graph(indptr, indices, self.nodes, True, None if self.weights is None else weights)
 
+    @cached_property
+    def undirected(self) -> Graph:
+        """The graph with every edge in both directions; the graph itself if undirected."""
+        if not self.directed:
+            return self
+        return Graph.from_edges(
+            *self.edges(), nodes=self.nodes, directed=False, weights=self.weights
+        )
+
     def with_transposed(self, transposed: Graph) -> Graph:
         """Return a copy whose `transposed` is the given graph, such as a memory-mapped one."""
         return replace(self, _transposed=transposed)
