@@ -184,7 +184,8 @@ def grid_table(
     last: tuple[str, ...] = ()
     explained = notes.lines()
     if compared is not None:
-        last, others = ("error reduction",), ", ".join(compared.against)
+        there = set(methods)
+        last, others = ("error reduction",), ", ".join(m for m in compared.against if m in there)
         explained += [f"error reduction: of {compared.ours} over the best of {others} in the row"]
     return Table(
         title=_TITLES.get(number, number),
