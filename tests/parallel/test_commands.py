@@ -90,6 +90,19 @@ def test_result_is_a_usual_one(edges, undisturbed, tmp_path):
     assert separations[1] == pytest.approx(separations[0], abs=0.03)
 
 
+def test_workers_learn_an_order_as_well_as_one_process(edges, tmp_path):
+    found = []
+    for name, many in (("alone", ()), ("together", ("--workers", "2"))):
+        fit = ("fit", edges, "-o", tmp_path / name, *FIT, "--preset", "ranking", *many)
+        code, error = run(*fit)
+        assert code == 0, error
+        found.append(EdgeEmbeddings.load(tmp_path / name).settings)
+    alone, together = found
+    assert set(alone) == set(together)
+    assert together["validation_gain"] == pytest.approx(alone["validation_gain"], rel=0.15)
+    assert together["validation_auc"] == pytest.approx(alone["validation_auc"], abs=0.1)
+
+
 def test_killed_worker_changes_nothing(edges, undisturbed, tmp_path):
     """torchrun starts all again, from the last checkpoint, to the same bytes."""
     out = tmp_path / "result"

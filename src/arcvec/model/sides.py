@@ -54,9 +54,10 @@ class Sides:
         """Return sides whose inner products include the offset, by one coordinate more."""
         if self.offset is None:
             return self
-        ones = torch.ones_like(self.target[:, :1])
-        source, target = self.scaled_source, torch.cat([self.target, ones], dim=1)
-        return Sides(torch.cat([source, ones * self.offset], dim=1), target)
+        # Of other workers' nodes there may be more vectors on one side than on the other.
+        column = self.offset.expand(len(self.source), 1)
+        source = torch.cat([self.scaled_source, column], dim=1)
+        return Sides(source, torch.cat([self.target, torch.ones_like(self.target[:, :1])], dim=1))
 
     @staticmethod
     def join(parts: Sequence[Sides], weights: Sequence[float]) -> Sides:

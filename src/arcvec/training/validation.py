@@ -74,9 +74,9 @@ class Validation:
         It falls more slowly with the rank than the reciprocal does: fewer edges tell two trainings
         apart. Candidates are all nodes but the source and its other targets.
         """
-        queries, targets = self._queries(sides), sides.target
+        queries, targets = self._queries(sides), sides.target.cpu()
         if not self.graph.directed and sides.scale is None:
-            targets = torch.cat([targets, sides.source], dim=1)
+            targets = torch.cat([targets, sides.source.cpu()], dim=1)
         ranked, own_targets, known = self._ranked
         ranks = []
         for first in range(0, len(ranked), _ROWS_AT_ONCE):
@@ -84,7 +84,7 @@ class Validation:
             scores = queries[some] @ targets.T
             rows = torch.arange(len(scores))
             is_own = own_targets[some] >= 0
-            true = torch.zeros(len(scores), device=scores.device)
+            true = torch.zeros(len(scores))
             true[is_own] = scores[rows[is_own], own_targets[some][is_own]]
             true = self.workers.sum(true)[:, None]
             within = slice(*torch.searchsorted(known[0], torch.tensor([first, some.stop])).tolist())
@@ -99,9 +99,9 @@ class Validation:
         partition = Partition(self.graph.num_nodes, self.workers.count)
         owners = partition.owners(edges[:, 0])
         own = torch.from_numpy(partition.rows(edges[owners == self.workers.rank, 0]))
-        vectors = sides.scaled_source[own]
+        vectors = sides.scaled_source.cpu()[own]
         if not self.graph.directed and sides.scale is None:
-            vectors = torch.cat([vectors, sides.target[own]], dim=1)
+            vectors = torch.cat([vectors, sides.target.cpu()[own]], dim=1)
         gathered = torch.cat(self.workers.gather(vectors))
         queries = torch.empty_like(gathered)
         queries[torch.from_numpy(np.argsort(owners, kind="stable"))] = gathered
