@@ -276,7 +276,8 @@ ERRORS = {
     ),
     "unknown preset": (
         (HEAD, OURS.replace("[methods.settings]", 'preset = "worst"\n[methods.settings]')),
-        r'method "ours": expected a preset among default, ranking, paper, released-code, got "worst"',
+        r'method "ours": expected a preset among default, ranking, paper, released-code, '
+        r'got "worst"',
     ),
     "preset of a baseline": ((HEAD, DEGREES, 'preset = "paper"'), r".* among default, got .*"),
     "no dims": ((HEAD.replace("[4]", "[]"), OURS), r'expected dims for the method "ours".*'),
