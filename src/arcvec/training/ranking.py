@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
 
 from arcvec.model.settings import ModelSettings
 from arcvec.model.sides import Sides
@@ -76,10 +75,10 @@ def fit_ranking(likelihood: Fit, ranking: RankingSettings, dim: int) -> Ranked:
     seen_parts = likelihood.parts_of([watched[1]], likely.terms, likelihood.seen)
     unseen = Sides.join(*seen_parts)
     scores = validation.scores(watched[0]), validation.scores(unseen)
-    # Both scores have the same spread over non-edges.
-    unit = float(
-        scores[0][~_are_edges(validation)].std() / scores[1][~_are_edges(validation)].std()
-    )
+    # Shares are of scores that have the same spread over non-edges.
+    non_edges = torch.from_numpy(~validation.is_edge)
+    spreads = [float(part[non_edges].std()) for part in scores]
+    unit = spreads[0] / spreads[1] if spreads[1] else 0.0
     share, gain = _choose_share(ranking, watched[0], unseen, unit, validation)
     weight = share * unit
     parts, weights = [*order.parts, *likely.parts], [1.0, *(weight * w for w in likely.weights)]
@@ -148,7 +147,3 @@ def _choose_share(
     ]
     enough = _KEPT_GAIN * max(gains)
     return max((share, gain) for share, gain in zip(shares, gains, strict=True) if gain >= enough)
-
-
-def _are_edges(validation: Validation) -> Tensor:
-    return torch.from_numpy(validation.is_edge)
