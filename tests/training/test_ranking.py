@@ -9,7 +9,6 @@ from arcvec.evaluation.curves import roc_auc
 from arcvec.evaluation.ranks import rank_edges
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import split_edges
-from arcvec.model.edge_model import EdgeModel
 from arcvec.model.settings import ModelSettings
 from arcvec.model.sides import Sides
 from arcvec.training.average import average
@@ -20,7 +19,7 @@ from arcvec.training.settings import RankingSettings, TrainSettings
 from arcvec.training.validation import Validation, choose_validation
 
 SHORT = TrainSettings(steps=30, batch_pairs=500, evaluate_every=10, checkpoint_every=7)
-RANKING = RankingSettings(window=(3,), stronger_l2=(0.4,))
+RANKING = RankingSettings(sweeps=4, nearby_weight=(1.0,), penalty=(2.0, 4.0))
 
 
 def communities(directed, seed=0):
@@ -63,8 +62,9 @@ def test_the_result_says_its_goal_and_what_was_chosen(graph):
     fitted = method().fit(graph)
     assert fitted.dim == 8
     assert fitted.settings["settings"]["goal"] == "ranking"
-    assert fitted.settings["window"] == 3
-    assert fitted.settings["output_l2"] in (0.1, 0.4)
+    order = fitted.settings["order"]
+    assert order["nearby_weight"] == 1.0
+    assert order["penalty"] in (2.0, 4.0)
     assert 0 < fitted.settings["validation_gain"] < 1
     assert 0.5 < fitted.settings["validation_auc"] < 1
     assert bool(fitted.settings["source_level"]) == graph.directed
@@ -97,17 +97,27 @@ def test_without_edges_to_spare_the_order_alone_is_learned(graph):
     training = SHORT.model_copy(update={"validation_fraction": 0.0, "validation_edges": 0})
     fitted = method().model_copy(update={"training": training}).fit(graph)
     assert fitted.settings["validation_auc"] is None
-    assert fitted.settings["steps_done"] == 30
+    assert fitted.settings["steps_done"] == RANKING.sweeps
 
 
-def test_a_warm_start_begins_at_the_earlier_vectors(graph):
+def test_a_fit_from_an_earlier_result_tries_nothing_twice(graph):
     earlier = method().fit(graph)
-    still = RANKING.model_copy(update={"learning_rate": 1e-9, "stronger_l2": ()})
-    later = method().model_copy(update={"ranking": still}).fit(graph, start=earlier)
-    everyone = np.arange(graph.num_nodes)
-    np.testing.assert_allclose(
-        later.score_all_targets(everyone), earlier.score_all_targets(everyone), atol=1e-4
-    )
+    reports = []
+    later = method().fit(graph, Hooks(report=reports.append), start=earlier)
+    assert later.settings["order"] == earlier.settings["order"]
+    assert later.settings["window"] == earlier.settings["window"]
+    assert later.settings["from"]["known_nodes"] == graph.num_nodes
+    # Once without the edges held out, once with them, and no trials.
+    assert sum(progress.loss is None for progress in reports) == 2 * RANKING.sweeps
+
+
+def test_without_a_share_the_likelihood_is_not_trained(graph):
+    alone = RANKING.model_copy(update={"likelihood_share": 0.0})
+    reports = []
+    fitted = method().model_copy(update={"ranking": alone}).fit(graph, Hooks(reports.append))
+    assert all(progress.loss is None for progress in reports)
+    assert fitted.dim == 8
+    assert fitted.settings["validation_auc"] > 0.5
 
 
 def test_the_mean_gain_is_that_of_the_ranks(graph):
@@ -146,19 +156,6 @@ def test_scores_that_do_not_speak_for_edges_get_no_level():
     is_edge = np.random.default_rng(2).random(3000) < 0.5
     validation = Validation(pairs, is_edge, graph)
     assert fit_level(-1.0 * is_edge, graph, validation) == (SourceLevel(), 0.0)
-
-
-def test_free_vectors_are_the_rows_and_the_offset_is_left_out(graph):
-    settings = ModelSettings(kind="free", offset=True).on(graph)
-    model = EdgeModel(settings, 6, torch.Generator().manual_seed(0))
-    model.offset.data.fill_(-3.0)
-    rows = torch.randn(5, 6)
-    sides = model(rows)
-    scores = sides.scaled_source @ sides.target.T
-    trained = sides.with_offset()
-    torch.testing.assert_close(trained.scaled_source @ trained.target.T, scores - 3)
-    expected = rows[:, :3] @ rows[:, 3:].T if graph.directed else rows * model.scale @ rows.T
-    torch.testing.assert_close(scores, expected)
 
 
 @pytest.mark.parametrize("scaled", [True, False])

@@ -18,7 +18,6 @@ projections would have half of them each, and learn the same product twice.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -83,12 +82,11 @@ class EdgeModel(nn.Module):
             nn.BatchNorm1d(outputs, track_running_stats=False) for _, outputs in shapes
         )
         self.scale = self.source_projection = self.target_projection = self.mixture = None
-        self.offset = nn.Parameter(torch.zeros(())) if settings.offset else None
         if kind in ("symmetric", "tied"):
             self.scale = nn.Parameter(torch.empty(dim))
         if kind == "tied":
             self.source_projection = nn.Parameter(torch.empty(dim, inputs))
-        elif kind not in ("symmetric", "free"):
+        elif kind != "symmetric":
             self.source_projection = nn.Parameter(torch.empty(dim // 2, inputs))
             self.target_projection = nn.Parameter(torch.empty(dim // 2, inputs))
         if projections > 1:
@@ -100,7 +98,7 @@ class EdgeModel(nn.Module):
     def table_dim(settings: ModelSettings, dim: int) -> int:
         """Return the length of the rows of Y that the model wants."""
         shallow_symmetric = settings.kind == "symmetric" and not settings.hidden
-        return dim if shallow_symmetric or settings.kind == "free" else settings.node_dim
+        return dim if shallow_symmetric else settings.node_dim
 
     def _initialise(self, dim: int, generator: torch.Generator) -> None:
         for layer in self.layers:
@@ -111,8 +109,7 @@ class EdgeModel(nn.Module):
         # coordinates of size 1, while rows of Y have norm 1.
         # Both signs of w: where it is positive throughout, hardly any pair can score below 0.
         if self.source_projection is None:
-            if self.scale is None:
-                return
+            assert self.scale is not None
             std = dim**-0.5 if self.layers else dim**0.5
             nn.init.normal_(self.scale, std=std, generator=generator)
             return
@@ -135,7 +132,7 @@ class EdgeModel(nn.Module):
         """
         manifold = self.manifold(rows)  # (k, manifold_dim)
         if not anchor_only:
-            return replace(self.sides(manifold, manifold), offset=self.offset)
+            return self.sides(manifold, manifold)
         if not self.layers:
             return self.sides(manifold, manifold.detach())
         network = (*self.layers.parameters(), *self.norms.parameters())
@@ -143,8 +140,6 @@ class EdgeModel(nn.Module):
 
     def sides(self, source_manifold: Tensor, target_manifold: Tensor) -> Sides:
         """Return the two sides of nodes at these places of the manifold."""
-        if self.settings.kind == "free":
-            return Sides(source_manifold.chunk(2, dim=1)[0], target_manifold.chunk(2, dim=1)[1])
         if self.source_projection is None:
             return Sides(source_manifold, target_manifold, scale=self.scale)
         source = F.linear(source_manifold, self.source_projection)

@@ -6,7 +6,7 @@ Losses are means. `count` is what a mean is over, where one worker has only a pa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,12 +28,10 @@ class Objective:
 
     Attributes:
         reversed_label: how far a reversed one-way edge counts as an edge, from 0 to 1.
-        penalised: see `TrainSettings`.
     """
 
     negatives: NegativeSettings
     reversed_label: float
-    penalised: Literal["nodes", "pairs"] = "nodes"
 
     def loss(self, sides: Sides, batch: Batch, output_l2: float = 0.0) -> Tensor:
         """Return this worker's part of the loss of a batch.
@@ -43,13 +41,6 @@ class Objective:
             output_l2: weight of the squared norms of the vectors.
         """
         loss = self.likelihood(sides, batch)
-        if output_l2 and self.penalised == "pairs":
-            ends = (sides.scaled_source, batch.sources), (sides.target, batch.targets)
-            squares = sum(
-                side.square().sum(dim=1)[torch.from_numpy(positions).to(side.device)].sum()
-                for side, positions in ends
-            )
-            return loss + output_l2 / 2 * squares / batch.counts.pairs
         if output_l2:
             own = (side[: len(batch.nodes)] for side in (sides.scaled_source, sides.target))
             by_source, by_target = (
@@ -60,7 +51,7 @@ class Objective:
 
     def likelihood(self, sides: Sides, batch: Batch) -> Tensor:
         """Return the loss of a batch but for the penalty on the vectors."""
-        counts, sides = batch.counts, sides.with_offset()
+        counts = batch.counts
 
         def at(positions: NDArray[np.int64]) -> Tensor:
             return torch.from_numpy(positions).to(sides.source.device)

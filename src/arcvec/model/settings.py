@@ -15,12 +15,11 @@ if TYPE_CHECKING:
 class ModelSettings(Settings):
     """The network that all nodes share, and the edge function on top of it."""
 
-    kind: Literal["auto", "asymmetric", "symmetric", "tied", "free"] = Field(
+    kind: Literal["auto", "asymmetric", "symmetric", "tied"] = Field(
         "auto",
         description="asymmetric: a source and a target vector per node, f(u)^T L R f(v); "
         "symmetric: one vector for both, w^T (f(u) * f(v)); tied: one vector for both, "
-        "f(u)^T L diag(w) L^T f(v); free: the vectors themselves are trained, without a network; "
-        "auto: tied on undirected graphs, else asymmetric",
+        "f(u)^T L diag(w) L^T f(v); auto: tied on undirected graphs, else asymmetric",
     )
     node_dim: int = Field(
         64, ge=1, description="trainable numbers per node (the paper's D); symmetric shallow: dim"
@@ -42,11 +41,6 @@ class ModelSettings(Settings):
         description="what BatchNorm normalises over in the end: every node once, or as often as it "
         "occurs among edges and as many non-edges, as in the paper's released code",
     )
-    offset: bool = Field(
-        False,
-        description="train a number that is added to every score; the result leaves it out, as it "
-        "changes no order",
-    )
     unit_norm: bool = Field(False, description="keep source and target vectors on the unit sphere")
 
     @model_validator(mode="after")
@@ -57,10 +51,6 @@ class ModelSettings(Settings):
 
     def on(self, graph: Graph) -> ModelSettings:
         """Return these settings with `kind` decided for a graph."""
-        if self.kind == "free":
-            # One vector for both ends of an undirected edge: the paper's symmetric shallow model.
-            kind = self.kind if graph.directed else "symmetric"
-            return self.model_copy(update={"kind": kind, "hidden": ()})
         if self.kind != "auto":
             return self
         tied = not graph.directed and not self.unit_norm

@@ -21,7 +21,6 @@ class Sides:
         source, target: (k, b); with several projections (k, h * b), one after the other.
         scale: (b,), the symmetric model's w, which weighs the coordinates; else None.
         mixture: (h,), Eq. 5's weights of the projections; else None.
-        offset: (), what is added to every score in training; the result leaves it out.
         spread: (), standard deviation over nodes of the norm of f(Y), or of Y if shallow; known
             of all nodes only.
     """
@@ -30,7 +29,6 @@ class Sides:
     target: Tensor
     scale: Tensor | None = None
     mixture: Tensor | None = None
-    offset: Tensor | None = None
     spread: Tensor | None = None
 
     def pair_scores(self, sources: Tensor, targets: Tensor) -> Tensor:
@@ -49,15 +47,6 @@ class Sides:
     def scaled_source(self) -> Tensor:
         """Source vectors of which, with `target`, scores are inner products."""
         return self.source if self.scale is None else self.source * self.scale
-
-    def with_offset(self) -> Sides:
-        """Return sides whose inner products include the offset, by one coordinate more."""
-        if self.offset is None:
-            return self
-        # Of other workers' nodes there may be more vectors on one side than on the other.
-        column = self.offset.expand(len(self.source), 1)
-        source = torch.cat([self.scaled_source, column], dim=1)
-        return Sides(source, torch.cat([self.target, torch.ones_like(self.target[:, :1])], dim=1))
 
     @staticmethod
     def join(parts: Sequence[Sides], weights: Sequence[float]) -> Sides:

@@ -55,6 +55,8 @@ def fit_within(
     if seconds < _MIN_SECONDS_TO_TRAIN:
         return quick_fit(graph, method.dim, method.seed)
     hooks = hooks or Hooks()
+    if method.goal == "ranking":
+        return _rank_within(deadline, method, graph, hooks, clock)
     pace = _Pace(deadline, steps_of_all(method, graph), clock)
 
     def report(progress: Progress) -> None:
@@ -78,12 +80,53 @@ def fit_within(
     return trained
 
 
+def _rank_within(
+    deadline: float,
+    method: EdgeProjection,
+    graph: Graph,
+    hooks: Hooks,
+    clock: Callable[[], float],
+) -> EdgeEmbeddings:
+    """Return the order alone, then with its settings chosen, then the whole fit, as time allows."""
+    from arcvec.training.hooks import Interrupted
+    from arcvec.training.order import num_sweeps
+
+    def is_late(seconds: float) -> bool:
+        return clock() + seconds > deadline
+
+    started = clock()
+    result = shortened(method, graph).fit(graph, hooks)
+    seconds_per_sweep = (clock() - started) / method.ranking.sweeps
+    seconds = seconds_per_sweep * num_sweeps(method.ranking, with_trials=True)
+    if is_late(seconds):
+        return result
+    alone = method.ranking.model_copy(update={"likelihood_share": 0.0})
+    result = method.model_copy(update={"ranking": alone}).fit(graph, hooks)
+    # The order is learned again, then the likelihood: its trials take what one training does.
+    pace = _Pace(deadline, 2 * method.training.steps, clock)
+
+    def report(progress: Progress) -> None:
+        if progress.loss is not None:
+            pace.ticks.append(clock())
+        if hooks.report:
+            hooks.report(progress)
+
+    def should_stop() -> bool:
+        late = pace.is_measured and not pace.has_time_for_all()
+        return late or bool(hooks.should_stop and hooks.should_stop())
+
+    if is_late(seconds):
+        return result
+    try:
+        return method.fit(graph, replace(hooks, report=report, should_stop=should_stop))
+    except Interrupted:
+        if not pace.is_measured or pace.decided_for_all:
+            raise
+        return result
+
+
 def steps_of_all(method: EdgeProjection, graph: Graph) -> int:
     """Return about how many steps the whole method takes: members, and trials of the first."""
-    if method.goal == "ranking":
-        ranking = method.ranking
-        trials = len(ranking.window) + len(ranking.stronger_l2)
-        return (trials + 1) * ranking.steps + 2 * method.training.steps
     members, _ = method.parts(graph)
     # Trials that end half way, or only have the first part, take together what one member takes.
     return (members + 1) * method.training.of_one_of(members).steps
@@ -94,13 +137,12 @@ def shortened(method: EdgeProjection, graph: Graph) -> EdgeProjection:
 
     Of several windows, it has the smallest where nodes share many neighbours, else the first.
     """
-    ranking = method.ranking.model_copy(update={"window": method.ranking.window[:1]})
     windows = method.walks.window
     window = windows[0]
     if len(windows) > 1 and not graph.directed and _shared_neighbours(graph) > 1:
         window = min(windows)
     walks = method.walks.model_copy(update={"window": (window,)})
-    changes = {"walks": walks, "training": method.training.on_all_edges(), "ranking": ranking}
+    changes = {"walks": walks, "training": method.training.on_all_edges()}
     return method.model_copy(update={"members": 1, "member_dim": None, **changes})
 
 
@@ -131,6 +173,11 @@ class _Pace:
     clock: Callable[[], float]
     ticks: list[float] = field(default_factory=list)
     decided_for_all: bool = False
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether there were enough steps to tell how fast they go."""
+        return len(self.ticks) >= _STEPS_TO_WARM_UP + _STEPS_TO_MEASURE
 
     @property
     def seconds_per_step(self) -> float:

@@ -34,7 +34,7 @@ _MEMBERS, _MIN_DIM_FOR_MEMBERS = 4, 64
 # Numbers in a vector of one of several members.
 _SHORTEST, _LONGEST = 16, 32
 # Of the numbers of a ranking, the part of the likelihood that is added to it, and the most of it.
-_LIKELIHOOD_PART, _LIKELIHOOD_DIM = 4, 32
+_LIKELIHOOD_PART, _LIKELIHOOD_DIM = 8, 16
 
 
 class TrainedMethod(Method):
@@ -193,7 +193,7 @@ class EdgeProjection(TrainedMethod):
 
     def parts(self, graph: Graph) -> tuple[int, int]:
         """Return how many members there are, and how many numbers per node each has."""
-        sides = 2 if self.model.on(graph).kind in ("asymmetric", "free") else 1
+        sides = 2 if self.model.on(graph).kind == "asymmetric" else 1
         length = self.dim // sides
         several = self.member_dim or self.dim >= _MIN_DIM_FOR_MEMBERS
         members = self.members or (_MEMBERS if several and not self.model.unit_norm else 1)
@@ -238,7 +238,7 @@ class EdgeProjection(TrainedMethod):
                 f"{graph.num_nodes} nodes; start fewer workers"
             )
         if self.goal == "ranking" and not self.model.unit_norm:
-            return self._fit_ranking(graph, hooks, start, workers)
+            return self._as_chosen_by(start, graph)._fit_ranking(graph, hooks, start, workers)
         members, member_dim = self.parts(graph)
         if start is not None:
             # A result is one product, in which members can no longer be told apart.
@@ -256,12 +256,30 @@ class EdgeProjection(TrainedMethod):
         from arcvec.training.ranking import fit_ranking
 
         part = 2 * max(1, min(self.dim // _LIKELIHOOD_PART, _LIKELIHOOD_DIM) // 2)
-        numbers = part if start is None else self.dim
-        fit = self._prepare("edge-projection", graph, hooks, start, workers, member_dim=numbers)
+        fit = self._prepare("edge-projection", graph, hooks, None, workers, member_dim=part)
+        if start is not None:
+            warm = WarmStart.of(start, graph, self.model, self.dim)
+            fit.identity["from"] = warm.describe()
         learned = fit_ranking(fit, self.ranking, self.dim)
         arrays, weights = learned.vectors(self.dim, workers)
         provenance = {**fit.identity, **_ranking_provenance(learned)}
         return FittedRows(arrays, weights, graph, provenance, workers)
+
+    def _as_chosen_by(self, start: EdgeEmbeddings | None, graph: Graph) -> EdgeProjection:
+        """Return the method with what an earlier fit chose, where it chose among these settings."""
+        if start is None:
+            return self
+        chosen = start.settings.get("order") or {}
+        known = {
+            name: (value,) for name, value in chosen.items() if value in getattr(self.ranking, name)
+        }
+        warm = WarmStart.of(start, graph, self.model, self.dim)
+        settings = {
+            "ranking": self.ranking.model_copy(update=known),
+            "walks": warm.walks(self.walks),
+            "training": warm.penalty(self.training),
+        }
+        return self.model_copy(update=settings)
 
 
 class MixedProjections(TrainedMethod):
@@ -325,17 +343,13 @@ def _provenance(learned: Learned) -> dict[str, Any]:
 
 def _ranking_provenance(learned: Ranked) -> dict[str, Any]:
     """Return what the result records of a fit for recommending."""
-    order, likely = learned.order, learned.likely
-    status = order.members[0].status
-    recorded = _provenance(likely or order)
-    steps = status.step + (recorded["steps_done"] if likely else 0)
+    recorded = {"steps_done": 0} if learned.likely is None else _provenance(learned.likely)
     return {
         **recorded,
-        "steps_done": steps,
+        "steps_done": learned.sweeps + recorded["steps_done"],
         "validation_auc": learned.auc,
         "validation_gain": learned.gain,
-        "window": status.window,
-        "output_l2": status.output_l2,
+        "order": learned.choice,
         "likelihood_share": learned.share,
         "source_level": list(learned.level.coefficients),
     }

@@ -6,9 +6,8 @@ finds what is done.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -84,8 +83,6 @@ class Fit:
         seeds: one for each member.
         identity: what a checkpoint must agree with to be resumed.
         earlier: vectors of an earlier result for a warm start; see `Start`.
-        part: begins the names of its snapshots.
-        beside: fit on the same graph, whose held-out edges and checkpoint this one shares.
     """
 
     graph: Graph
@@ -100,8 +97,6 @@ class Fit:
     hooks: Hooks
     workers: Alone
     earlier: tuple[Vectors, Vectors | None] | None = None
-    part: str = ""
-    beside: Fit | None = None
 
     def run(self) -> Learned:
         """Return what was learned; the parts that a checkpoint has are not trained again."""
@@ -111,7 +106,7 @@ class Fit:
         window, penalty, trial = self._choose()
         # 3. Train the members, each from a seed of its own: first on the edges that are not held
         #    out, until the AUC no longer rises, then on all edges, for as long. The first member
-        #    continues the best trial. With `refit`, on all edges from the start.
+        #    continues the best trial.
         members = [
             self._member(index, window, penalty, None if index else trial)
             for index in range(len(self.seeds))
@@ -151,9 +146,6 @@ class Fit:
     @cached_property
     def _held_out(self) -> tuple[Graph, Validation | None]:
         """The graph without the edges held out, and what the AUC is measured on."""
-        if self.beside is not None:
-            seen, validation = self.beside._held_out
-            return seen, validation and replace(validation, measure=self.training.measure)
         kept = self.hooks.checkpoint
         folder = kept and graphs_folder(kept) / "seen"
         return choose_validation(self.graph, self.training, self.seeds[0], self.workers, folder)
@@ -163,14 +155,14 @@ class Fit:
 
         Windows are tried with the weakest penalty, then penalties as long as the AUC rises.
         """
-        first = self._checkpoint.load(f"{self.part}member-0")
+        first = self.checkpoint.load("member-0")
         if first is not None:  # done already, and its trials are removed
             status = Status.from_dict(first.state["status"])
             return status.window, status.output_l2, None
         windows, penalties = self.walks.window, self.training.stronger_l2
         _, validation = self._held_out
         only_one = len(windows) + len(penalties) == 1
-        if validation is None or (only_one and not self.training.refit):
+        if validation is None or only_one:
             return windows[0], self.training.output_l2, None
         best = self._trial(0, windows[0], self.training.output_l2)
         for number, window in enumerate(windows[1:], start=1):
@@ -187,38 +179,34 @@ class Fit:
         self, number: int, window: int, penalty: float, rival: History | None = None
     ) -> Status:
         """Train the first part of the first member; return how it went."""
-        name = f"{self.part}trial-{number}"
-        kept = self._checkpoint.load(name)
+        name = f"trial-{number}"
+        kept = self.checkpoint.load(name)
         if kept is None:
             trainer = self._trainer(name, 0, window, penalty)
             trainer.status.trial = number
             self._train(trainer, name, 0, rival=rival)
             kept = trainer.snapshot()
-            self._checkpoint.save(name, kept)
+            self.checkpoint.save(name, kept)
         return Status.from_dict(kept.state["status"])
 
     def _member(self, index: int, window: int, penalty: float, trial: str | None) -> Member:
         """Return a member, trained to its end."""
-        name = f"{self.part}member-{index}"
-        kept = self._checkpoint.load(name)
+        name = f"member-{index}"
+        kept = self.checkpoint.load(name)
         if kept is None:
-            if trial and self.training.refit:
-                trainer = self._trainer(name, index, window, penalty)
-                trainer.watched = self._best_of(trial)
-            else:
-                trainer = self._trainer(name, index, window, penalty, trial)
+            trainer = self._trainer(name, index, window, penalty, trial)
             self._train_member(trainer, name, index)
             kinds = sides_by_kind(trainer.result(), "result")
             more = sides_by_kind(trainer.watched, "watched")
             rows, shared = ({**one, **other} for one, other in zip(kinds, more, strict=True))
             kept = Snapshot(rows, shared, trainer.snapshot().state)
-            self._checkpoint.save(name, kept)
+            self.checkpoint.save(name, kept)
             for number in range(len(self.walks.window) + len(self.training.stronger_l2)):
-                self._checkpoint.remove(f"{self.part}trial-{number}")
+                self.checkpoint.remove(f"trial-{number}")
         sides = sides_in(kept, "result")
         assert sides is not None
         watched = sides_in(kept, "watched")
-        if self.validation and not self.training.settle and not self.training.refit:
+        if self.validation and not self.training.settle:
             watched = sides  # as they were at their best
         return Member(sides, Status.from_dict(kept.state["status"]), watched)
 
@@ -233,16 +221,9 @@ class Fit:
         if trainer.status.is_settling:
             self._train(trainer, name, index)
 
-    def _best_of(self, trial: str) -> Sides | None:
-        """Return the best sides of a trial."""
-        kept = self._checkpoint.load(self.part + trial)
-        return None if kept is None else sides_in(kept, "best")
-
     def _degree_terms(self, members: list[Member]) -> tuple[DegreeTerms, float | None]:
         """Return what degrees add, and the AUC with it; single members would ask for more."""
         seen, validation = self._held_out
-        if self.training.measure == "rank":
-            return DegreeTerms(), None
         watched = [member.watched for member in members if member.watched is not None]
         if not watched or validation is None or not self.training.finds_discount:
             return DegreeTerms(self.training.degree_discount or 0.0), None
@@ -256,16 +237,13 @@ class Fit:
         """Return a training: where the checkpoint left it, at the end of a trial, or fresh."""
         kept, settings = self._running, self.training
         if kept is None or kept.state["stage"] != stage:
-            kept = self._checkpoint.load(self.part + trial) if trial else None
-        seen, blank = self.graph if self._is_refit(stage) else self.seen, kept is not None
-        made = self._start.make(seen, self.seeds[index], self._checkpoint, blank=blank)
+            kept = self.checkpoint.load(trial) if trial else None
+        blank = kept is not None
+        made = self._start.make(self.seen, self.seeds[index], self.checkpoint, blank=blank)
         end = settings.steps - round(settings.steps * settings.settle)
         trainer = Trainer(*made, settings, Status(window, penalty, end), self.workers)
         if kept is not None:
             trainer.restore(kept)
-        elif trainer.model.offset is not None:
-            # The log-odds of a pair if all were alike.
-            trainer.model.offset.data.fill_(-math.log(self.negatives.weight))
         return trainer
 
     def _train(
@@ -273,20 +251,16 @@ class Fit:
     ) -> None:
         """Train one part: on the edges not held out, or on all where it settles."""
         seen, validation = self._held_out
-        if trainer.status.is_settling or self._is_refit(stage):
+        if trainer.status.is_settling:
             seen, validation = self.graph, None
         trainer.train(
             self._stream(seen, self.seeds[index], trainer.status.window),
-            Objective(self.negatives, self._reversed_label(seen), self.training.penalised),
+            Objective(self.negatives, self._reversed_label(seen)),
             validation=validation,
             rival=rival,
             hooks=self.hooks.of_member(index, len(self.seeds)),
-            save=lambda: self._checkpoint.save_running(trainer.snapshot(stage=stage)),
+            save=lambda: self.checkpoint.save_running(trainer.snapshot(stage=stage)),
         )
-
-    def _is_refit(self, stage: str) -> bool:
-        """Return whether a stage learns from all edges from the start."""
-        return self.training.refit and "member" in stage
 
     def _stream(self, seen: Graph, seed: int, window: int) -> BatchStream:
         # Small graphs learn as much from smaller batches, in half the time.
@@ -318,15 +292,12 @@ class Fit:
         return Partition(self.graph.num_nodes, self.workers.count)
 
     @cached_property
-    def _checkpoint(self) -> Checkpoint:
-        if self.beside is not None:
-            return self.beside._checkpoint
+    def checkpoint(self) -> Checkpoint:
+        """The snapshots of finished parts, and of what runs."""
         folder, resume = self.hooks.checkpoint, self.hooks.resume
         return Checkpoint(folder, self._partition, self.workers, self.identity, resume=resume)
 
     @cached_property
     def _running(self) -> Snapshot | None:
         """What ran when an earlier fit was interrupted."""
-        if self.beside is not None:
-            return self.beside._running
-        return self._checkpoint.load_running() if self.hooks.resume else None
+        return self.checkpoint.load_running() if self.hooks.resume else None

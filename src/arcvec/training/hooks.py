@@ -12,6 +12,7 @@ class Progress:
     """What the loop reports after a step.
 
     Attributes:
+        loss: None while the order is learned, which has none to watch.
         validation_auc: of the newest validation; None before the first.
         trial: how many windows and penalties were tried before.
         member: number of this member of an ensemble, from 0 on.
@@ -19,7 +20,7 @@ class Progress:
 
     step: int
     steps: int
-    loss: float
+    loss: float | None
     pairs_per_second: float
     validation_auc: float | None
     best_auc: float | None

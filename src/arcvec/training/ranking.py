@@ -1,30 +1,52 @@
 """The recipe of a fit for recommending: the order within each source, then the level of sources.
 
-One training learns the order of targets within each source, by ranks of held-out edges. Another
-one, the paper's likelihood, tells likely pairs of all sources from unlikely ones; as much of its
-score is added as hardly changes those ranks. What is added to all pairs of a source changes none:
-by its degrees, pairs of different sources are made comparable.
+Least squares learn the order of targets within each source, by ranks of held-out edges. A training
+on the paper's likelihood tells likely pairs of all sources from unlikely ones; as much of its score
+is added as does not lower those ranks. What is added to all pairs of a source changes none: by its
+degrees, pairs of different sources are made comparable.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
-from arcvec.model.settings import ModelSettings
 from arcvec.model.sides import Sides
 from arcvec.parallel.alone import Alone
 from arcvec.training.average import Vectors, average
+from arcvec.training.checkpoint import Snapshot
 from arcvec.training.degrees import SourceLevel, fit_level
 from arcvec.training.fit import Fit, Learned
+from arcvec.training.order import (
+    Choice,
+    Course,
+    LeastSquares,
+    choose_order,
+    first_choice,
+    fit_order,
+    num_sweeps,
+)
 from arcvec.training.settings import RankingSettings
+from arcvec.training.trainer import sides_by_kind, sides_in
 from arcvec.training.validation import Validation
 
-# Spreads of the likelihood's score that are tried; the largest one that keeps this part of the
-# best gain is taken.
+# Spreads of the likelihood's score that are tried.
 _SHARES = (0.0, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5)
-_KEPT_GAIN = 0.99
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """What is kept of the order.
+
+    Attributes:
+        sides: of this worker's nodes; watched: sides that have not seen the held-out edges.
+        choice: the settings that ranked these best.
+    """
+
+    sides: Sides
+    watched: Sides | None
+    choice: Choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +54,15 @@ class Ranked:
     """What a fit for recommending learned.
 
     Attributes:
-        order, likely: the training for the order, and that for the likelihood; None where no edges
-            are held out, which would tell how to add it.
+        likely: the training on the likelihood; None where no edges are held out, which would tell
+            how to add it.
         share: what the likelihood adds to the order, in spreads of both.
         gain, auc: on held-out edges, of all together; None if there are none.
         parts, weights: see `Learned`.
     """
 
-    order: Learned
+    choice: Choice
+    sweeps: int
     likely: Learned | None
     share: float
     level: SourceLevel
@@ -54,96 +77,91 @@ class Ranked:
 
 
 def fit_ranking(likelihood: Fit, ranking: RankingSettings, dim: int) -> Ranked:
-    """Return what was learned by both trainings, and how they are joined.
+    """Return what was learned of the order and of the likelihood, and how they are joined.
 
     Args:
-        likelihood: the fit of the likelihood; the other one shares its held-out edges.
+        likelihood: the fit of the likelihood; the order shares its held-out edges.
         dim: numbers per node of all together. They fit into it side by side: to shorten vectors
             would cost the small differences that decide an order.
     """
-    if likelihood.validation is not None:
-        level_dim = 2 if likelihood.graph.directed else 0
-        dim = max(2, dim - likelihood.dim - level_dim)
-    ordering = ordering_fit(likelihood, ranking, dim)
-    order, validation = ordering.run(), ordering.validation
+    graph, validation = likelihood.graph, likelihood.validation
+    sweeps = num_sweeps(ranking, with_trials=validation is not None)
     if validation is None:
-        return Ranked(order, None, 0.0, SourceLevel(), None, None, order.parts, order.weights)
-    likely = likelihood.run()
-    watched = order.members[0].watched, likely.members[0].watched
-    assert watched[0] is not None
-    assert watched[1] is not None
-    seen_parts = likelihood.parts_of([watched[1]], likely.terms, likelihood.seen)
-    unseen = Sides.join(*seen_parts)
-    scores = validation.scores(watched[0]), validation.scores(unseen)
-    # Shares are of scores that have the same spread over non-edges.
-    non_edges = torch.from_numpy(~validation.is_edge)
-    spreads = [float(part[non_edges].std()) for part in scores]
-    unit = spreads[0] / spreads[1] if spreads[1] else 0.0
-    share, gain = _choose_share(ranking, watched[0], unseen, unit, validation)
-    weight = share * unit
-    parts, weights = [*order.parts, *likely.parts], [1.0, *(weight * w for w in likely.weights)]
-    joined = (scores[0] + weight * scores[1]).numpy()
-    level, auc = SourceLevel(), validation.auc_of(joined)
-    if likelihood.graph.directed:
-        level, auc = fit_level(joined, likelihood.seen, validation)
+        order = _learn_order(likelihood, ranking, dim // 2, sweeps)
+        alone = [order.sides], [1.0]
+        return Ranked(order.choice, sweeps, None, 0.0, SourceLevel(), None, None, *alone)
+    has_likelihood = ranking.likelihood_share != 0
+    columns = max(1, (dim - has_likelihood * likelihood.dim) // 2 - graph.directed)
+    order = _learn_order(likelihood, ranking, columns, sweeps)
+    assert order.watched is not None
+    watched, parts, weights = order.watched, [order.sides], [1.0]
+    likely, share = None, 0.0
+    if has_likelihood:
+        likely = likelihood.run()
+        unseen = likely.members[0].watched
+        assert unseen is not None
+        unseen = Sides.join(*likelihood.parts_of([unseen], likely.terms, likelihood.seen))
+        unit = _unit(watched, unseen, validation)
+        share = _choose_share(ranking, watched, unseen, unit, validation)
+        watched = Sides.join([watched, unseen], [1.0, share * unit])
+        parts += likely.parts
+        weights += [share * unit * weight for weight in likely.weights]
+    scores = validation.scores(watched).numpy()
+    level, auc = SourceLevel(), validation.auc_of(scores)
+    if graph.directed:
+        level, auc = fit_level(scores, likelihood.seen, validation)
     if level:
-        own = torch.from_numpy(level.of_nodes(likelihood.graph)[likelihood.own_nodes])
-        parts.append(Sides.of_source_terms(own.to(parts[0].source.device)))
+        own = torch.from_numpy(level.of_nodes(graph)[likelihood.own_nodes])
+        parts.append(Sides.of_source_terms(own))
         weights.append(1.0)
-    return Ranked(order, likely, share, level, gain, auc, parts, weights)
+    gain = validation.mean_gain(watched)
+    return Ranked(order.choice, sweeps, likely, share, level, gain, auc, parts, weights)
 
 
-def ordering_fit(likelihood: Fit, ranking: RankingSettings, dim: int) -> Fit:
-    """Return the fit that learns the order of targets within each source."""
-    returned = ranking.returned_weight
-    if returned is None:
-        graph = likelihood.graph
-        returned = float(likelihood.workers.agree(lambda: graph.return_probability))
-    settings = likelihood.negatives, likelihood.training
-    negatives = settings[0].model_copy(
-        update={
-            "kind": "block",
-            "weight": ranking.negative_weight,
-            "block_sources": ranking.block_sources,
-            # A reversed edge is an edge that may come: it counts as one, as often as it does.
-            "reversed_weight": returned,
-            "reversed_label": 1.0,
-        }
-    )
-    training = settings[1].model_copy(
-        update={
-            "steps": min(ranking.steps, settings[1].steps),
-            "learning_rates": (ranking.learning_rate,),
-            "output_l2": ranking.output_l2,
-            "stronger_l2": ranking.stronger_l2,
-            "penalised": "pairs",
-            "measure": "rank",
-            "settle": 0.0,
-            "refit": True,
-            "evaluate_every": max(1, min(ranking.steps, settings[1].steps) // 5),
-        }
-    )
-    return replace(
-        likelihood,
-        walks=likelihood.walks.model_copy(update={"window": ranking.window}),
-        negatives=negatives,
-        model=ModelSettings(kind="free", offset=True, start=likelihood.model.start),
-        training=training,
-        dim=dim,
-        seeds=likelihood.seeds[:1],
-        part="ranking-",
-        beside=likelihood,
-    )
+def _learn_order(fit: Fit, ranking: RankingSettings, columns: int, sweeps: int) -> Order:
+    """Return the order, chosen on held-out edges and then learned from all; or as it was kept."""
+    kept = fit.checkpoint.load("order")
+    if kept is None:
+        course = Course(fit.hooks, fit.workers, sweeps)
+        problem = LeastSquares(fit.graph, ranking, columns, fit.workers)
+        choice, tables, watched = first_choice(ranking), None, None
+        if fit.validation is not None:
+            seen = LeastSquares(fit.seen, ranking, columns, fit.workers)
+            choice, tables = choose_order(seen, fit.seeds[0], fit.validation, course)
+            watched = seen.sides(tables)
+        sides = problem.sides(fit_order(problem, fit.seeds[0], choice, tables, course))
+        kinds = zip(sides_by_kind(sides, "result"), sides_by_kind(watched, "watched"), strict=True)
+        rows, shared = ({**one, **other} for one, other in kinds)
+        kept = Snapshot(rows, shared, {"choice": choice})
+        fit.checkpoint.save("order", kept)
+    result = sides_in(kept, "result")
+    assert result is not None
+    return Order(result, sides_in(kept, "watched"), kept.state["choice"])
+
+
+def _unit(order: Sides, likely: Sides, validation: Validation) -> float:
+    """Return what gives the likelihood's scores the spread of the order's, over non-edges."""
+    non_edges = torch.from_numpy(~validation.is_edge)
+    spreads = [float(validation.scores(part)[non_edges].std()) for part in (order, likely)]
+    return spreads[0] / spreads[1] if spreads[1] else 0.0
 
 
 def _choose_share(
     ranking: RankingSettings, order: Sides, likely: Sides, unit: float, validation: Validation
-) -> tuple[float, float]:
-    """Return how many spreads of the likelihood are added, and the mean gain with it."""
-    given = ranking.likelihood_share
-    shares = _SHARES if given is None else (given,)
+) -> float:
+    """Return how many spreads of the likelihood are added to the order.
+
+    The most of those whose gain is within one standard error of the best one's.
+    """
+    if ranking.likelihood_share is not None:
+        return ranking.likelihood_share
     gains = [
-        validation.mean_gain(Sides.join([order, likely], [1.0, share * unit])) for share in shares
+        validation.gains(Sides.join([order, likely], [1.0, share * unit])) for share in _SHARES
     ]
-    enough = _KEPT_GAIN * max(gains)
-    return max((share, gain) for share, gain in zip(shares, gains, strict=True) if gain >= enough)
+    best = max(gains, key=lambda one: float(one.mean()))
+    losses = [best - one for one in gains]
+    return max(
+        share
+        for share, loss in zip(_SHARES, losses, strict=True)
+        if loss.mean() <= loss.std(correction=0) / len(loss) ** 0.5
+    )

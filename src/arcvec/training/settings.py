@@ -6,44 +6,41 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from arcvec.sampling.settings import Windows
 from arcvec.settings import Settings
+
+Several = tuple[Annotated[float, Field(ge=0)], ...]
 
 
 class RankingSettings(Settings):
-    """How the order of targets within each source is learned, where that is the goal."""
+    """How the order of targets within each source is learned, where that is the goal.
 
-    steps: int = Field(
-        250, ge=1, description="steps of a training, at most training.steps; its rate falls to zero"
+    Of settings with several values, held-out edges choose the one that ranks them best.
+    """
+
+    sweeps: int = Field(8, ge=1, description="times that the vectors of both sides are solved for")
+    neighbours: int = Field(
+        32, ge=1, description="nodes that short walks reach most often, to learn from beside edges"
     )
-    learning_rate: float = Field(0.05, gt=0, description="learning rate of the first step")
-    window: Windows = Field(
-        (3, 5),
+    walk_steps: int = Field(4, ge=1, description="steps of these walks, in any direction")
+    nearby_weight: Several = Field(
+        (1.0, 0.1, 3.0), min_length=1, description="weight of these nodes, where edges have 1"
+    )
+    non_edge_weight: Several = Field(
+        (0.03, 0.1, 0.01, 0.003),
         min_length=1,
-        description="largest distance in a walk between nodes of a pair; of several, the one that "
-        "ranks held-out edges best is taken",
+        description="weight of a pair that is neither an edge nor reached, where an edge has 1",
     )
-    output_l2: float = Field(
-        0.1, ge=0, description="L2 penalty on the two vectors of a pair, for each pair"
+    penalty: Several = Field(
+        (2.0, 1.0, 4.0), min_length=1, description="L2 penalty on the vector of a node of ten edges"
     )
-    stronger_l2: tuple[Annotated[float, Field(ge=0)], ...] = Field(
-        (0.2, 0.4), description="larger output_l2 to try in turn, as long as the ranks get better"
-    )
-    negative_weight: float = Field(
-        300.0, gt=0, description="mass of all non-edges against that of all pairs"
-    )
-    block_sources: int = Field(512, ge=1, description="sources in a block of non-edges")
-    returned_weight: float | None = Field(
-        None,
-        ge=0,
-        description="mass of reversed one-way edges, which count as edges, to that of pairs; by "
-        "default how likely the reverse of an edge is still to come",
+    degree_exponent: Several = Field(
+        (0.5, 0.75), min_length=1, description="the penalty grows with this power of the degree"
     )
     likelihood_share: float | None = Field(
         None,
         ge=0,
         description="how much of a likelihood model's score is added, in spreads of both; by "
-        "default as much as hardly changes the ranks of held-out edges",
+        "default as much as does not lower the ranks of held-out edges noticeably",
     )
 
 
@@ -67,11 +64,6 @@ class TrainSettings(Settings):
     )
     l2: float = Field(0.0, ge=0, description="L2 penalty on all parameters")
     output_l2: float = Field(3e-5, ge=0, description="L2 penalty on the source and target vectors")
-    penalised: Literal["nodes", "pairs"] = Field(
-        "nodes",
-        description="whose vectors output_l2 is about: those of all nodes alike, or those of each "
-        "pair, so that it grows with the edges of a node",
-    )
     stronger_l2: tuple[Annotated[float, Field(ge=0)], ...] = Field(
         (0.03, 0.1, 0.3),
         description="larger output_l2 to try in turn, as long as the AUC on held-out edges rises",
@@ -87,21 +79,12 @@ class TrainSettings(Settings):
     selection: Literal["held-out", "train"] = Field(
         "held-out", description="edges whose AUC is watched; the paper takes the training edges"
     )
-    measure: Literal["auc", "rank"] = Field(
-        "auc",
-        description="what held-out edges choose by: auc, over pairs of all sources together; rank, "
-        "the place of each edge's target among all targets of its source",
-    )
     settle: float = Field(
         0.5,
         ge=0,
         lt=1,
         description="part of the training, at its end, that learns from all edges, those held out "
         "too; if 0, the vectors of the best AUC are the result",
-    )
-    refit: bool = Field(
-        False,
-        description="with what held-out edges chose, train again on all edges, from the start",
     )
     validation_fraction: float = Field(
         0.05, ge=0, lt=1, description="part of the training edges held out to watch the AUC"
@@ -124,7 +107,7 @@ class TrainSettings(Settings):
     def on_all_edges(self) -> TrainSettings:
         """Return how to train once: nothing held out, so nothing chosen by it, a falling rate."""
         discount = self.degree_discount or 0.0
-        nothing = {"settle": 0.0, "refit": False, "validation_fraction": 0.0, "stronger_l2": ()}
+        nothing = {"settle": 0.0, "validation_fraction": 0.0, "stronger_l2": ()}
         changes = {**nothing, "selection": "held-out", "degree_discount": discount}
         return self.model_copy(update=changes)
 

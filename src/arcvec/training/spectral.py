@@ -119,30 +119,6 @@ def _rotate(vectors: Vectors, matrix: NDArray[np.float64]) -> Vectors:
     return rotated
 
 
-def spectral_sides(
-    graph: Graph, columns: int, seed: int, workers: Alone = _ALONE
-) -> tuple[Vectors, Vectors]:
-    """Return rows of vectors whose products are near to the adjacency, and the signs of columns.
-
-    Source and target vectors lie side by side; on undirected graphs one vector serves both ends.
-    """
-    matrix, sides = regularised(graph, 1.0), 2 if graph.directed else 1
-    count = min(columns // sides, graph.num_nodes)
-    generator = np.random.default_rng(seed)
-    left, values, right = leading_subspace(matrix, count, ITERATIONS, generator, workers)
-    signs = np.ones(columns, dtype=np.float32)
-    if not graph.directed:
-        # Where eigenvalues are negative, the left and the right vector point apart.
-        signs[:count][workers.sum((left * right).sum(axis=0, dtype=np.float64)) < 0] = -1
-    own = Partition(graph.num_nodes, workers.count).nodes_of(workers.rank)
-    rows = np.zeros((own.size, columns), dtype=np.float32)
-    sums, total = strengths(graph)
-    for side, vectors in enumerate((left, right)[:sides]):
-        roots = np.sqrt(sums[side][own] + total / graph.num_nodes)[:, None]
-        rows[:, side * columns // sides :][:, :count] = vectors * np.sqrt(values) * roots
-    return rows, signs
-
-
 def spectral_rows(graph: Graph, columns: int, seed: int, workers: Alone = _ALONE) -> Vectors:
     """Return rows to start a training from, (rows, columns), those of this worker's nodes.
 

@@ -17,7 +17,7 @@ from arcvec.parallel.alone import Alone
 from arcvec.parallel.partition import Partition
 from arcvec.training.average import Vectors, chunks
 from arcvec.training.checkpoint import Checkpoint, Snapshot
-from arcvec.training.spectral import spectral_rows, spectral_sides
+from arcvec.training.spectral import spectral_rows
 
 # Of larger graphs all members start at the same vectors, which take minutes to compute. Others that
 # are as good would hardly differ, and the networks and the pairs of members do.
@@ -62,9 +62,7 @@ class Start:
         if blank:
             rows = torch.zeros(self._partition.num_rows(self.workers.rank), columns)
         elif chosen.start == "spectral":
-            rows, signs = self._spectral_rows(seen, columns, seed, checkpoint)
-            if self.settings.kind == "free" and model.scale is not None:
-                model.scale.data = signs
+            rows = self._spectral_rows(seen, columns, seed, checkpoint)
         else:
             rows = self._random_rows(columns, generator)
         if earlier is not None:
@@ -81,22 +79,17 @@ class Start:
 
     def _spectral_rows(
         self, seen: Graph, columns: int, seed: int, checkpoint: Checkpoint
-    ) -> tuple[Tensor, Tensor]:
-        """Return the rows, and the signs of the columns if these are vectors themselves."""
+    ) -> Tensor:
+        """Return the rows, which the checkpoint keeps for the next training."""
         kept_for = 0 if seen.num_nodes > _MAX_NODES_FOR_OWN_START else seed
-        kind, shape = self.settings.kind, [seen.num_nodes, columns]
-        made_of = {"fingerprint": seen.fingerprint, "seed": kept_for, "kind": kind, "shape": shape}
+        shape = [seen.num_nodes, columns]
+        made_of = {"fingerprint": seen.fingerprint, "seed": kept_for, "shape": shape}
         kept = checkpoint.load("start")
         if kept is None or kept.state != made_of:
-            if self.settings.kind == "free":
-                rows, signs = spectral_sides(seen, columns, seed, self.workers)
-            else:
-                rows = spectral_rows(seen, columns, seed, self.workers)
-                signs = np.ones(columns, dtype=np.float32)
-            tables = {"rows": torch.from_numpy(rows)}
-            kept = Snapshot(tables, {"signs": torch.from_numpy(signs)}, made_of)
+            rows = spectral_rows(seen, columns, seed, self.workers)
+            kept = Snapshot({"rows": torch.from_numpy(rows)}, {}, made_of)
             checkpoint.save("start", kept)
-        return kept.rows["rows"].clone(), kept.shared["signs"].clone()
+        return kept.rows["rows"].clone()
 
     def _random_rows(self, columns: int, generator: torch.Generator) -> Tensor:
         """Return the own rows of `NodeTable.random`, which all workers draw in whole."""

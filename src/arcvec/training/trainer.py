@@ -225,7 +225,7 @@ class Trainer:
         if len(self.table.values) > _LARGE_TABLE:
             release_memory()
         status, sides = self.status, self.model.embed(self.table, self.workers)
-        status.last_auc = validation.quality(sides)
+        status.last_auc = validation.auc(sides)
         if status.best_auc is None or status.last_auc > status.best_auc:
             status.best_auc, status.best_step, self.best = status.last_auc, status.step, sides
             status.validations_since_best = 0

@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -53,11 +53,6 @@ class Validation:
     is_edge: NDArray[np.bool_]
     graph: Graph
     workers: Alone = field(default_factory=Alone)
-    measure: Literal["auc", "rank"] = "auc"
-
-    def quality(self, sides: Sides) -> float:
-        """Return how good sides are by the measure, best at 1."""
-        return self.auc(sides) if self.measure == "auc" else self.mean_gain(sides)
 
     def auc(self, sides: Sides) -> float:
         """Return the ROC-AUC of the scores of sides."""
@@ -67,9 +62,13 @@ class Validation:
         """Return the ROC-AUC of one score for each pair."""
         return roc_auc(scores[self.is_edge], scores[~self.is_edge])
 
-    @torch.no_grad()
     def mean_gain(self, sides: Sides) -> float:
-        """Return the mean of 1 / log2(1 + rank) of held-out edges: the nDCG of a single target.
+        """Return the mean of `gains`, at most 1."""
+        return float(self.gains(sides).mean())
+
+    @torch.no_grad()
+    def gains(self, sides: Sides) -> Tensor:
+        """Return 1 / log2(1 + rank) of some held-out edges: the nDCG of a single target.
 
         It falls more slowly with the rank than the reciprocal does: fewer edges tell two trainings
         apart. Candidates are all nodes but the source and its other targets.
@@ -91,7 +90,7 @@ class Validation:
             scores[known[0][within] - first, known[1][within]] = -torch.inf
             above = (scores > true).sum(dim=1) + (scores == true).sum(dim=1) / 2
             ranks.append(1 + self.workers.sum(above))
-        return float((1 / torch.log2(1 + torch.cat(ranks))).mean())
+        return 1 / torch.log2(1 + torch.cat(ranks))
 
     def _queries(self, sides: Sides) -> Tensor:
         """Return the source vectors of the ranked edges, on every worker."""
@@ -177,7 +176,7 @@ def choose_validation(
         return seen, None
     pairs = workers.gather(pairs)[0]
     is_edge = np.arange(len(pairs)) < num_edges
-    return seen, Validation(pairs, is_edge, graph, workers, settings.measure)
+    return seen, Validation(pairs, is_edge, graph, workers)
 
 
 def _choose(graph: Graph, settings: TrainSettings, seed: int) -> _Chosen:

@@ -64,6 +64,13 @@ class WarmStart:
             return settings
         return settings.model_copy(update={"window": (chosen,)})
 
+    def penalty(self, settings: TrainSettings) -> TrainSettings:
+        """Return the settings with the L2 penalty that the earlier training chose, if it chose."""
+        chosen = self.earlier.settings.get("output_l2") if settings.stronger_l2 else None
+        if chosen is None:
+            return settings
+        return settings.model_copy(update={"output_l2": chosen, "stronger_l2": ()})
+
     def training(self, settings: TrainSettings) -> TrainSettings:
         """Return how to go on: on all edges, with a learning rate that falls to zero.
 
@@ -71,9 +78,7 @@ class WarmStart:
         these would say little. The L2 penalty that the earlier training chose stays; the discount
         of low degrees is in its vectors.
         """
-        chosen = self.earlier.settings.get("output_l2") if settings.stronger_l2 else None
-        output_l2 = settings.output_l2 if chosen is None else chosen
-        return settings.on_all_edges().model_copy(update={"output_l2": output_l2})
+        return self.penalty(settings).on_all_edges()
 
     def describe(self) -> dict[str, Any]:
         """Return what the new result remembers of the earlier one."""
@@ -102,7 +107,7 @@ def _require_same_kind(
             f"is {kinds[earlier.directed]}; read the edges as they were read then"
         )
     wanted = model.on(graph).kind
-    two = wanted in ("asymmetric", "free")
+    two = wanted == "asymmetric"
     if two != (earlier.weights is None):
         counts = ["one vector for both sides", "a source and a target vector"]
         raise ValueError(

@@ -86,7 +86,7 @@ def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], N
                 description=f"training{member}{trial}",
                 total=progress.steps,
                 completed=progress.step,
-                loss=f"{progress.loss:.3f}",
+                loss="-" if progress.loss is None else f"{progress.loss:.3f}",
                 speed=_short(progress.pairs_per_second),
                 auc="-" if auc is None else f"{auc:.4f}",
             )
