@@ -91,7 +91,8 @@ class SharedFraction(SharedNeighbours):
     def _divide(self, shared: Scores, sources: NodeIds, targets: Any) -> Scores:
         degrees = self.graph.out_degrees.astype(np.float32)
         # If the union is empty, nothing is shared either: 0 / 1.
-        return shared / np.maximum(degrees[sources] + degrees[targets] - shared, 1)
+        either = degrees[sources] + degrees[targets] - shared
+        return np.asarray(shared / np.maximum(either, 1))
 
 
 class CommonNeighbours(Method):

@@ -112,7 +112,9 @@ class IALS(TunedVectors):
         target = generator.normal(scale=0.1 / self.dim**0.5, size=shape).astype(np.float32)
         source = np.zeros_like(target)
         sides = (graph, source, target), (graph.transposed, target, source)
-        penalties = [self._penalties(sums) for sums in strengths(graph)[0]]
+        degrees, _ = strengths(graph)
+        growths = ((side / _REFERENCE_DEGREE) ** self.degree_exponent[0] for side in degrees)
+        penalties = [(self.penalty[0] * growth).astype(np.float32) for growth in growths]
         # Threads of the linear algebra library would take turns with those of the kernel.
         with threadpool_limits(1, "blas"):
             for _ in range(self.iterations):
@@ -122,10 +124,6 @@ class IALS(TunedVectors):
                     entries = rows.indptr, rows.indices, weights
                     improve_rows(*entries, other, gram, own_penalties, own, _STEPS_PER_SOLUTION)
         return source, target
-
-    def _penalties(self, degrees: NDArray[np.float64]) -> NDArray[np.float32]:
-        growth = (degrees / _REFERENCE_DEGREE) ** self.degree_exponent[0]
-        return (self.penalty[0] * growth).astype(np.float32)
 
 
 class BPR(TunedVectors):
