@@ -3,11 +3,9 @@ import numpy as np
 from arcvec.graph.graph import Graph
 from arcvec.kernels.edges import (
     contains_edges,
-    count_kept,
     entries_of_edges,
     find_edge,
     returned_entries,
-    reversed_entries,
     shared_entries,
     sources_of_entries,
     targets_from_row_on,
@@ -82,9 +80,6 @@ def test_counts_in_rows():
     rows = [graph.indices[graph.indptr[i] : graph.indptr[i + 1]] for i in range(33)]
     expected = [int((row >= i).sum()) for i, row in enumerate(rows)]
     assert targets_from_row_on(graph.indptr, graph.indices).tolist() == expected
-    odd = graph.indices % 2 > 0
-    expected = [int((row % 2).sum()) for row in rows]
-    assert count_kept(graph.indptr, odd).tolist() == expected
 
 
 def test_returned_entries_against_a_set():
@@ -95,14 +90,15 @@ def test_returned_entries_against_a_set():
     assert {True, False} == set(expected)
 
 
-def test_reversed_entries_against_a_sort():
+def test_transposed_against_a_sort():
     graph = loose_graph(weights=np.random.default_rng(3).random(250) + 1)
-    indptr, indices, weights = reversed_entries(graph.indptr, graph.indices, graph.weights)
+    reverse = graph.transposed
     expected = Graph.from_edges(graph.indices, graph.row_of_entry, nodes=33, weights=graph.weights)
-    assert (indptr.dtype, indices.dtype, weights.dtype) == (np.int64, np.int32, np.float32)
-    assert indptr.tolist() == expected.indptr.tolist()
-    assert indices.tolist() == expected.indices.tolist()
-    assert weights.tolist() == expected.weights.tolist()
-    without = reversed_entries(graph.indptr, graph.indices, np.empty(0, dtype=np.float32))
-    assert without[1].tolist() == indices.tolist()
-    assert without[2].size == 0
+    dtypes = reverse.indptr.dtype, reverse.indices.dtype, reverse.weights.dtype
+    assert dtypes == (np.int64, np.int32, np.float32)
+    assert reverse.indptr.tolist() == expected.indptr.tolist()
+    assert reverse.indices.tolist() == expected.indices.tolist()
+    assert reverse.weights.tolist() == expected.weights.tolist()
+    without = loose_graph().transposed
+    assert without.indices.tolist() == expected.indices.tolist()
+    assert without.weights is None

@@ -14,7 +14,7 @@ from torch.nn.functional import logsigmoid
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.matrices import adjacency, refuse_above, transitions
-from arcvec.method import Method, describe_fit
+from arcvec.method import Dim, EvenDim, MaxNodes, Method, Seed, one_side, two_sides
 
 _STARTS_AT_ONCE = 512
 _ROWS_AT_ONCE = 256
@@ -27,8 +27,8 @@ class DNGR(Method):
     auto-encoder compresses the row of a node to `dim` numbers; the score is Y_u . Y_v.
     """
 
-    dim: int = Field(32, ge=1, description="numbers stored per node")
-    seed: int = Field(0, ge=0, description="decides every random choice")
+    dim: Dim = 32
+    seed: Seed = 0
     surfing_steps: int = Field(3, ge=1, description="steps of random surfing")
     continuation: float = Field(
         0.98, gt=0, le=1, description="probability of a further step, else back to the start"
@@ -41,9 +41,7 @@ class DNGR(Method):
     learning_rate_decay: float = Field(
         0.95, gt=0, le=1, description="factor on the learning rate after every epoch"
     )
-    max_nodes: int = Field(
-        20_000, ge=1, description="refuse larger graphs; memory is 4 max_nodes^2"
-    )
+    max_nodes: MaxNodes = 20_000
 
     def fit(self, graph: Graph) -> EdgeEmbeddings:
         """Return the vectors of all nodes; a ValueError above `max_nodes`."""
@@ -53,13 +51,7 @@ class DNGR(Method):
         for size in (*self.hidden, self.dim):
             rows = self._compress(rows, size, generator)
         vectors = rows.numpy() if graph.num_edges else np.zeros_like(rows.numpy())
-        return EdgeEmbeddings.one_vector(
-            vectors,
-            np.ones(self.dim),
-            graph.nodes,
-            directed=graph.directed,
-            settings=describe_fit("dngr", self, graph),
-        )
+        return one_side("dngr", self, graph, vectors, np.ones(self.dim))
 
     def _compress(self, rows: Tensor, size: int, generator: Generator) -> Tensor:
         """Return the codes of a denoising auto-encoder with one layer, trained on the rows."""
@@ -136,10 +128,8 @@ class WatchYourStep(Method):
     out-degrees, as in the authors' code. Every step of Adam takes all pairs of nodes.
     """
 
-    dim: int = Field(
-        32, ge=2, multiple_of=2, description="numbers stored per node, both sides together (even)"
-    )
-    seed: int = Field(0, ge=0, description="decides the initial vectors")
+    dim: EvenDim = 32
+    seed: Seed = 0
     hops: int = Field(5, ge=1, description="largest distance in a walk between nodes of a pair")
     walks_per_node: float = Field(80.0, gt=0, description="walks from a node, on average")
     hop_l2: float = Field(
@@ -147,22 +137,14 @@ class WatchYourStep(Method):
     )
     steps: int = Field(100, ge=1, description="gradient steps, each over all pairs of nodes")
     learning_rate: float = Field(0.1, gt=0, description="learning rate of Adam")
-    max_nodes: int = Field(
-        20_000, ge=1, description="refuse larger graphs; the memory is 2 bytes x hops x max_nodes^2"
-    )
+    max_nodes: MaxNodes = 20_000
 
     def fit(self, graph: Graph) -> EdgeEmbeddings:
         """Return the vectors of all nodes; a ValueError above `max_nodes`."""
         refuse_above(self.max_nodes, graph, "Watch Your Step trains on")
         source, target, hop_weights = self._train(graph)
-        settings = describe_fit("watch-your-step", self, graph)
-        return EdgeEmbeddings(
-            source.numpy(),
-            target.numpy(),
-            graph.nodes,
-            directed=graph.directed,
-            settings=settings | {"hop_weights": hop_weights.tolist()},
-        )
+        facts = {"hop_weights": hop_weights.tolist()}
+        return two_sides("watch-your-step", self, graph, source.numpy(), target.numpy(), **facts)
 
     def _train(self, graph: Graph) -> tuple[Tensor, Tensor, Tensor]:
         generator = Generator().manual_seed(self.seed)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
@@ -19,7 +18,8 @@ from arcvec.embeddings import EdgeScorer, Scores
 from arcvec.graph.graph import Graph
 from arcvec.graph.matrices import inverse_power, normalise, undirected_adjacency
 from arcvec.graph.names import NodeIds, NodeNames
-from arcvec.method import Method, describe_fit
+from arcvec.method import Dim, Method, Seed, describe_fit
+from arcvec.storage.arrays import blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,7 @@ class NodePositions(EdgeScorer):
     def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
         """Return the score of each edge sources[i] -> targets[i]."""
         scores = np.empty(len(sources), dtype=np.float32)
-        # Blocks, so that millions of pairs do not gather gigabytes at once.
-        for start in range(0, len(sources), 1 << 18):
-            block = slice(start, start + (1 << 18))
+        for block in blocks(len(sources)):
             apart = self.positions[sources[block]] - self.positions[targets[block]]
             scores[block] = -np.linalg.norm(apart, axis=1)
         return scores
@@ -65,8 +63,8 @@ class LaplacianEigenMaps(Method):
     True
     """
 
-    dim: int = Field(32, ge=1, description="numbers stored per node")
-    seed: int = Field(0, ge=0, description="decides where the eigensolver starts")
+    dim: Dim = 32
+    seed: Seed = 0
 
     def fit(self, graph: Graph) -> NodePositions:
         """Return the positions of all nodes."""

@@ -15,7 +15,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh, svds
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph import matrices
 from arcvec.graph.graph import Graph
-from arcvec.method import Method, describe_fit
+from arcvec.method import Dim, EvenDim, MaxNodes, Method, Seed, one_side, two_sides
 
 # Up to this size, or four times the number of vectors, a dense solver is as quick, and exact.
 _DENSE_NODES = 256
@@ -31,10 +31,8 @@ class Factorisation(Method):
 
     name: ClassVar[str]
 
-    dim: int = Field(
-        32, ge=2, multiple_of=2, description="numbers stored per node, both sides together (even)"
-    )
-    seed: int = Field(0, ge=0, description="decides where the solver starts")
+    dim: EvenDim = 32
+    seed: Seed = 0
 
     @property
     def exponent(self) -> float:
@@ -49,13 +47,7 @@ class Factorisation(Method):
         """Return the vectors of all nodes."""
         left, values, right = leading_singular_vectors(self.matrix(graph), self.dim // 2, self.seed)
         shares = values ** (self.exponent / 2)
-        return EdgeEmbeddings(
-            (left * shares).astype(np.float32),
-            (right * shares).astype(np.float32),
-            graph.nodes,
-            directed=graph.directed,
-            settings=describe_fit(self.name, self, graph),
-        )
+        return two_sides(self.name, self, graph, left * shares, right * shares)
 
 
 class NormalisedSVD(Factorisation):
@@ -177,26 +169,19 @@ class NetMF(Method):
     rank-`dim` approximation of the dense matrix, negative eigenvalues included.
     """
 
-    dim: int = Field(32, ge=1, description="numbers stored per node")
-    seed: int = Field(0, ge=0, description="decides where the eigensolver starts")
+    dim: Dim = 32
+    seed: Seed = 0
     window: int = Field(10, ge=1, description="largest distance in a walk between nodes of a pair")
     negatives: float = Field(1.0, gt=0, description="negatives per pair of the skip-gram imitated")
-    max_nodes: int = Field(
-        20_000, ge=1, description="refuse larger graphs; the memory is 12 bytes x max_nodes^2"
-    )
+    max_nodes: MaxNodes = 20_000
 
     def fit(self, graph: Graph) -> EdgeEmbeddings:
         """Return the vectors of all nodes; a ValueError above `max_nodes`."""
         matrices.refuse_above(self.max_nodes, graph, "NetMF factorises")
         matrix = deepwalk_matrix(matrices.undirected_adjacency(graph), self.window, self.negatives)
         values, vectors = leading_eigenpairs(matrix, self.dim, self.seed, largest="absolute")
-        return EdgeEmbeddings.one_vector(
-            (vectors * np.sqrt(np.abs(values))).astype(np.float32),
-            np.sign(values),
-            graph.nodes,
-            directed=graph.directed,
-            settings=describe_fit("netmf", self, graph),
-        )
+        scaled = vectors * np.sqrt(np.abs(values))
+        return one_side("netmf", self, graph, scaled, np.sign(values))
 
 
 def deepwalk_matrix(matrix: Any, window: int, negatives: float) -> NDArray[np.float32]:

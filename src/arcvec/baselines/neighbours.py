@@ -82,18 +82,17 @@ class SharedFraction(SharedNeighbours):
 
     def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
         """Return the score of each edge sources[i] -> targets[i]; 0 if neither has neighbours."""
-        degrees = self.graph.out_degrees.astype(np.float32)
-        return _divide(super().score(sources, targets), degrees[sources] + degrees[targets])
+        return self._divide(super().score(sources, targets), sources, targets)
 
     def score_all_targets(self, sources: NodeIds) -> Scores:
         """Return the scores of every source against every node: (len(sources), num_nodes)."""
+        return self._divide(super().score_all_targets(sources), sources[:, None], slice(None))
+
+    def _divide(self, shared: Scores, sources: NodeIds, targets: Any) -> Scores:
         degrees = self.graph.out_degrees.astype(np.float32)
-        return _divide(super().score_all_targets(sources), degrees[sources][:, None] + degrees)
-
-
-def _divide(shared: Scores, degree_sums: NDArray[np.float32]) -> Scores:
-    # If the union is empty, nothing is shared either: 0 / 1.
-    return np.asarray(shared / np.maximum(degree_sums - shared, 1))
+        # If the union is empty, nothing is shared either: 0 / 1.
+        either = degrees[sources] + degrees[targets] - shared
+        return np.asarray(shared / np.maximum(either, 1))
 
 
 class CommonNeighbours(Method):

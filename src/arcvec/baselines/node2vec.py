@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.non_edges import draw_non_edges
-from arcvec.method import Method, describe_fit
+from arcvec.method import Dim, Method, Seed, one_side
 from arcvec.sampling.pairs import WalkPairs, derive_seed
 from arcvec.sampling.settings import WalkSettings
 
@@ -29,8 +29,8 @@ class Node2Vec(Method):
     so that the same seed gives the same vectors; the defaults are those of the authors' code.
     """
 
-    dim: int = Field(32, ge=1, description="numbers stored per node")
-    seed: int = Field(0, ge=0, description="decides every random choice")
+    dim: Dim = 32
+    seed: Seed = 0
     direction: Literal["followed", "ignored"] = Field(
         "followed",
         description="walk along out-edges, or on the undirected version of a directed graph",
@@ -46,13 +46,8 @@ class Node2Vec(Method):
     def fit(self, graph: Graph) -> EdgeEmbeddings:
         """Return the vectors of all nodes and the weights of their coordinates."""
         vectors = self._skip_gram(graph)
-        return EdgeEmbeddings.one_vector(
-            vectors,
-            edge_weights(graph, vectors, self.seed),
-            graph.nodes,
-            directed=graph.directed,
-            settings=describe_fit("node2vec", self, graph),
-        )
+        weights = edge_weights(graph, vectors, self.seed)
+        return one_side("node2vec", self, graph, vectors, weights)
 
     def _skip_gram(self, graph: Graph) -> NDArray[np.float32]:
         try:

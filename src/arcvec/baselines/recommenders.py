@@ -17,7 +17,7 @@ from arcvec.graph.graph import Graph
 from arcvec.graph.matrices import sparse_matrix, strengths
 from arcvec.graph.split import cut_edges
 from arcvec.kernels.least_squares import improve_rows
-from arcvec.method import Method, describe_fit
+from arcvec.method import EvenDim, Method, Seed, two_sides
 
 _Vectors: TypeAlias = NDArray[np.float32]
 
@@ -40,7 +40,7 @@ class TunedVectors(Method):
     name: ClassVar[str]
     tuned: ClassVar[tuple[str, ...]]
 
-    seed: int = Field(0, ge=0, description="decides every random choice")
+    seed: Seed = 0
 
     @abstractmethod
     def vectors(self, graph: Graph) -> tuple[_Vectors, _Vectors]:
@@ -49,14 +49,7 @@ class TunedVectors(Method):
     def fit(self, graph: Graph) -> EdgeEmbeddings:
         """Return the vectors of all nodes; their settings are those chosen."""
         chosen = self._choose(graph)
-        source, target = chosen.vectors(graph)
-        return EdgeEmbeddings(
-            source,
-            target,
-            graph.nodes,
-            directed=graph.directed,
-            settings=describe_fit(self.name, chosen, graph),
-        )
+        return two_sides(self.name, chosen, graph, *chosen.vectors(graph))
 
     def _choose(self, graph: Graph) -> Self:
         """Return the method with one value for each setting."""
@@ -94,9 +87,7 @@ class IALS(TunedVectors):
     name: ClassVar[str] = "ials"
     tuned: ClassVar[tuple[str, ...]] = ("non_edge_weight", "penalty", "degree_exponent")
 
-    dim: int = Field(
-        32, ge=2, multiple_of=2, description="numbers stored per node, both sides together (even)"
-    )
+    dim: EvenDim = 32
     non_edge_weight: tuple[PositiveFloat, ...] = Field(
         (0.03, 0.003, 0.1),
         min_length=1,
@@ -121,7 +112,9 @@ class IALS(TunedVectors):
         target = generator.normal(scale=0.1 / self.dim**0.5, size=shape).astype(np.float32)
         source = np.zeros_like(target)
         sides = (graph, source, target), (graph.transposed, target, source)
-        penalties = [self._penalties(sums) for sums in strengths(graph)[0]]
+        degrees, _ = strengths(graph)
+        growths = ((side / _REFERENCE_DEGREE) ** self.degree_exponent[0] for side in degrees)
+        penalties = [(self.penalty[0] * growth).astype(np.float32) for growth in growths]
         # Threads of the linear algebra library would take turns with those of the kernel.
         with threadpool_limits(1, "blas"):
             for _ in range(self.iterations):
@@ -131,10 +124,6 @@ class IALS(TunedVectors):
                     entries = rows.indptr, rows.indices, weights
                     improve_rows(*entries, other, gram, own_penalties, own, _STEPS_PER_SOLUTION)
         return source, target
-
-    def _penalties(self, degrees: NDArray[np.float64]) -> NDArray[np.float32]:
-        growth = (degrees / _REFERENCE_DEGREE) ** self.degree_exponent[0]
-        return (self.penalty[0] * growth).astype(np.float32)
 
 
 class BPR(TunedVectors):
@@ -147,13 +136,9 @@ class BPR(TunedVectors):
     name: ClassVar[str] = "bpr"
     tuned: ClassVar[tuple[str, ...]] = ("learning_rate", "penalty")
 
-    dim: int = Field(
-        32, ge=4, multiple_of=2, description="numbers stored per node, both sides together (even)"
-    )
+    dim: EvenDim = Field(32, ge=4)
     learning_rate: tuple[PositiveFloat, ...] = Field(
-        (0.03, 0.01, 0.1),
-        min_length=1,
-        description="step of gradient descent; the best of these",
+        (0.03, 0.01, 0.1), min_length=1, description="step of gradient descent; the best of these"
     )
     penalty: tuple[PositiveFloat, ...] = Field(
         (0.01, 0.03, 0.1), min_length=1, description="L2 penalty on vectors; the best of these"

@@ -18,14 +18,7 @@ from arcvec.evaluation.link_prediction import LinkPredictionReport, link_predict
 from arcvec.graph.split import is_split, read_split
 from arcvec.recommendation.calibration import FILE, load_calibration
 from arcvec.storage.atomic import require_writable
-from arcvec.view.console import (
-    messages,
-    method_progress,
-    note,
-    output,
-    plain_print,
-    results_tables,
-)
+from arcvec.view.console import messages, method_progress, note, output, plain_print, results_tables
 from arcvec.view.figures import require_figure_names, save_figure
 from arcvec.view.plane import Kind
 from arcvec.view.spaces import result_figure

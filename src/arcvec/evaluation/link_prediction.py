@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 
 from arcvec.embeddings import EdgeScorer, Scores
 from arcvec.evaluation.curves import Areas
-from arcvec.evaluation.ranks import (
-    Numbers,
-    Ranking,
-    gains,
-    mean_and_error,
-    numbers_by_source,
-)
+from arcvec.evaluation.ranks import Numbers, Ranking, gains, mean_and_error, numbers_by_source
 from arcvec.graph.names import EdgeArray
 from arcvec.graph.split import Split
 from arcvec.notebook import html_table

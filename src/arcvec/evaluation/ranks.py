@@ -146,14 +146,8 @@ class Ranking:
 def rank_edges(scorer: EdgeScorer, edges: EdgeArray, known: Graph) -> Numbers:
     """Return the rank of each edge's target among all nodes, 1 for the best: (m,) float64.
 
-    The candidates of an edge are its own target and every node that is not the source, not the
-    target of a known edge of the source, and not the target of another of the given edges. Equal
-    scores share the mean of their ranks. An undirected edge is ranked once, as it is stored: its
-    target given its source.
-
-    Args:
-        edges: (m, 2) ids; they may or may not be among the known edges.
-        known: graph over the scorer's nodes whose edges are filtered, e.g. `split.graph`.
+    Targets of other given edges of the source are no candidates either; see `Ranking` for the rest.
+    An undirected edge is ranked once, as it is stored: its target given its source.
     """
     return Ranking.of(scorer, edges, known).alone
 

@@ -73,12 +73,7 @@ def load_graph(path: str | Path, *, mmap: bool = True) -> Graph:
             if not (np.isfinite(weights[block]) & (weights[block] > 0)).all():
                 raise ValueError(f"{folder / 'weights.npy'}: expected positive, finite weights")
     names = folder / "nodes.txt"
-    if not names.is_file():
-        raise FileNotFoundError(f"{names}: missing from the graph folder")
-    try:
-        nodes = NodeNames.load(names)
-    except ValueError as error:
-        raise ValueError(f"{names}: {error}") from None
+    nodes = NodeNames.load(names)
     if len(nodes) != num_nodes:
         raise ValueError(f"{names}: expected {num_nodes} names, one a line, got {len(nodes)}")
     nodes = nodes if mmap else NodeNames(np.array(nodes.text))

@@ -187,9 +187,10 @@ class Graph:
             if not self.directed:
                 reverse = np.asarray(self.indices)[entries], sources
                 kept[_kernels().entries_of_edges(self.indptr, self.indices, *reverse)] = False
-        indptr = np.concatenate([[0], np.cumsum(_kernels().count_kept(self.indptr, kept))])
+        counts, rows = np.zeros(self.num_nodes + 1, np.int64), np.flatnonzero(self.out_degrees)
+        counts[rows + 1] = np.add.reduceat(kept, self.indptr[rows], dtype=np.int64)
         weights = None if self.weights is None else np.asarray(self.weights)[kept]
-        return Graph(indptr, self.indices[kept], self.nodes, self.directed, weights)
+        return Graph(np.cumsum(counts), self.indices[kept], self.nodes, self.directed, weights)
 
     def edge_weights(self) -> NDArray[np.float32] | None:
         """Return the weights in the order of `edges`."""
@@ -208,9 +209,13 @@ class Graph:
             return self
         if self._transposed is not None:
             return self._transposed
-        weights = np.empty(0, np.float32) if self.weights is None else self.weights
-        indptr, indices, weights = _kernels().reversed_entries(self.indptr, self.indices, weights)
-        return Graph(indptr, indices, self.nodes, True, None if self.weights is None else weights)
+        from arcvec.graph.matrices import sparse_matrix
+
+        values = np.ones(self.indices.size, np.int8) if self.weights is None else self.weights
+        reverse = sparse_matrix(self, values).T.tocsr()
+        indptr, indices = reverse.indptr.astype(np.int64), reverse.indices.astype(np.int32)
+        weights = None if self.weights is None else reverse.data
+        return Graph(indptr, indices, self.nodes, True, weights)
 
     @cached_property
     def undirected(self) -> Graph:

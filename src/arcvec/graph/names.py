@@ -65,6 +65,8 @@ class NodeNames(Sequence[str]):
     def load(cls, path: Path) -> NodeNames:
         """Return the names in a `nodes.txt`, memory-mapped."""
         require_inside(path)
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: missing from the folder")
         if path.stat().st_size == 0:
             return cls(np.empty(0, dtype=np.uint8))
         text = np.memmap(path, dtype=np.uint8, mode="r")
@@ -72,11 +74,12 @@ class NodeNames(Sequence[str]):
         try:
             for part in _chunks(text):
                 decoder.decode(text[part].data, final=part.stop >= text.size)
+            return cls(text)
         except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{path}: expected names in UTF-8, got {error.reason}; it is damaged"
-            ) from None
-        return cls(text)
+            fault = f"expected names in UTF-8, got {error.reason}; it is damaged"
+            raise ValueError(f"{path}: {fault}") from None
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
 
     def save(self, path: Path) -> None:
         """Write a `nodes.txt`."""

@@ -62,10 +62,10 @@ def find_dataset(name: str) -> Dataset:
     raise ValueError(f'no dataset is called "{name}"; {hint}')
 
 
-def usual_folders() -> list[Path]:
-    """Return where the files may be: `$ARCVEC_DATA/raw`, then `../shared/data/raw`."""
-    folders = [os.environ.get("ARCVEC_DATA"), Path.cwd().parent / "shared" / "data"]
-    return [Path(folder) / "raw" for folder in folders if folder]
+def usual_folders(kind: str = "raw", project: Path | None = None) -> list[Path]:
+    """Return where data may be: `$ARCVEC_DATA/KIND`, then `shared/data/KIND` beside the project."""
+    beside = (project or Path()).absolute().parent / "shared" / "data"
+    return [Path(folder) / kind for folder in (os.environ.get("ARCVEC_DATA"), beside) if folder]
 
 
 def fetch_dataset(

@@ -161,11 +161,11 @@ def _ingest(
         counts = {"num_nodes": len(nodes), "num_edges": num_edges}
         write_meta(folder, **facts, **counts, num_self_loops=num_self_loops)
     if num_loop_lines and settings.self_loops == "drop":
-        count = _counted(num_loop_lines, "self-loop")
+        count = counted(num_loop_lines, "self-loop")
         notes.append(f"{count} dropped; keep them with --self-loops keep")
     if num_kept > num_edges:
         reversed_too = "" if settings.directed else "; an edge and its reverse are one"
-        notes.append(f"{_counted(num_kept - num_edges, 'duplicate edge')} merged{reversed_too}")
+        notes.append(f"{counted(num_kept - num_edges, 'duplicate edge')} merged{reversed_too}")
     if settings.directed and symmetric:
         notes += ["every edge also occurs reversed: if the graph is undirected, pass --undirected"]
     if settings.largest_component:
@@ -174,8 +174,8 @@ def _ingest(
         if graph is not whole:
             notes.append(
                 f"largest component kept: {graph.num_nodes:,} of "
-                f"{_counted(whole.num_nodes, 'node')}, {graph.num_edges:,} of "
-                f"{_counted(num_edges, 'edge')}"
+                f"{counted(whole.num_nodes, 'node')}, {graph.num_edges:,} of "
+                f"{counted(num_edges, 'edge')}"
             )
     report = IngestReport(
         num_nodes=graph.num_nodes,
@@ -245,7 +245,8 @@ def _digest(keys: NDArray[np.int64]) -> int:
     return int(mixed.sum(dtype=np.uint64))
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int | np.integer, noun: str) -> str:
+    """Return a number and its noun: 1 edge, 2 edges."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from io import BufferedIOBase
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -127,7 +127,8 @@ def inspect_file(path: Path, settings: EdgeFileSettings) -> EdgeLayout:
 
 
 def _inspect_parquet(path: Path, settings: EdgeFileSettings) -> EdgeLayout:
-    duckdb = load_duckdb()
+    import duckdb
+
     query = "SELECT * FROM read_parquet(?, hive_partitioning = false) LIMIT 0"
     try:
         with duckdb.connect() as connection:
@@ -380,13 +381,6 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def load_duckdb() -> Any:
-    """Return the module duckdb, imported late: opening a graph folder does not need it."""
-    import duckdb
-
-    return duckdb
 
 
 def literal_path(path: Path) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,13 +38,14 @@ def work_database(
     folder: Path | None, memory_limit: str, *, keep_order: bool = False
 ) -> Iterator[DuckDBPyConnection]:
     """Yield a DuckDB database in a folder, which the caller removes; in memory if it is None."""
-    duckdb = edge_files.load_duckdb()
+    import duckdb
+
     if "?" in str(folder or ""):
         raise OSError(
             f'cannot work in {folder.parent}: to DuckDB the name of a file ends at "?"; '  # type: ignore[union-attr]
             "choose an output without it"
         )
-    config = {
+    config: dict[str, Any] = {
         "memory_limit": memory_limit,
         "temp_directory": "" if folder is None else str(folder / "spill"),
         "preserve_insertion_order": keep_order,
@@ -75,7 +76,8 @@ def load_raw_edges(
     Names are VARCHAR, or BIGINT if all files are Parquet with integers. A ValueError names file
     and line of a row that is not an edge.
     """
-    duckdb = edge_files.load_duckdb()
+    import duckdb
+
     name_type = "BIGINT" if all(layout.integers for layout in layouts) else "VARCHAR"
     weight = ", weight DOUBLE NOT NULL" if layouts[0].weight is not None else ""
     connection.execute(
@@ -232,9 +234,11 @@ def _find_bad_row(connection: DuckDBPyConnection, layout: EdgeLayout) -> str | N
     shown = ", ".join(f"coalesce({role}::VARCHAR, '')" for role in _roles(layout))
     faults = " OR ".join(f"({column}) IS NULL" for column in _checked_columns(layout))
     query = f"SELECT number, {shown} FROM ({query}) WHERE {faults} ORDER BY 1 LIMIT 1"
+    import duckdb
+
     try:
         rows = connection.execute(query, parameters).fetchall()
-    except edge_files.load_duckdb().Error:  # damaged, not wrong
+    except duckdb.Error:  # damaged, not wrong
         return None
     return f": row {rows[0][0]}: {_describe_values(rows[0][1:])}" if rows else None
 

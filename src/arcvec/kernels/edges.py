@@ -56,16 +56,6 @@ def targets_from_row_on(indptr, indices):
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def count_kept(indptr, kept):
-    """Count in each row the entries that a mask keeps: (n,) int64."""
-    counts = np.zeros(indptr.size - 1, dtype=np.int64)
-    for row in prange(indptr.size - 1):
-        for entry in range(indptr[row], indptr[row + 1]):
-            counts[row] += kept[entry]
-    return counts
-
-
-@njit(cache=True, nogil=True, parallel=True)
 def sources_of_entries(indptr, entries):
     """Return the row of each entry of `indices`: (p,) int32."""
     sources = np.empty(entries.size, dtype=np.int32)
@@ -110,27 +100,6 @@ def returned_entries(indptr, indices):
             offsets[target] = offset
             returned[entry] = offset < end and indices[offset] == row
     return returned
-
-
-@njit(cache=True, nogil=True)
-def reversed_entries(indptr, indices, weights):
-    """Return the transpose of a CSR adjacency: indptr, indices, and weights if there are any."""
-    new_indptr = np.zeros(indptr.size, dtype=np.int64)
-    for target in indices:
-        new_indptr[target + 1] += 1
-    for row in range(indptr.size - 1):
-        new_indptr[row + 1] += new_indptr[row]
-    offsets = new_indptr[:-1].copy()
-    new_indices, new_weights = np.empty_like(indices), np.empty_like(weights)
-    # Rows come in order, so each new row is sorted as it fills.
-    for row in range(indptr.size - 1):
-        for entry in range(indptr[row], indptr[row + 1]):
-            offset = offsets[indices[entry]]
-            offsets[indices[entry]] += 1
-            new_indices[offset] = row
-            if weights.size:
-                new_weights[offset] = weights[entry]
-    return new_indptr, new_indices, new_weights
 
 
 @njit(cache=True, parallel=True)

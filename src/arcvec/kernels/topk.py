@@ -63,8 +63,8 @@ def _count_above(scores, threshold):
 
 
 @njit(cache=True)
-def _select(scores, candidates, node, known, best, row):
-    """Feed the scores of some candidates to the heap in a row."""
+def _select(scores, candidates, node, allowed, known, best, row):
+    """Feed the scores of some candidates to the heap in a row; negative ones are padding."""
     heap_scores, heap_ids = best
     for chunk in range(0, candidates.size, _CHUNK):
         end = min(chunk + _CHUNK, candidates.size)
@@ -76,7 +76,9 @@ def _select(scores, candidates, node, known, best, row):
                 continue
             # Known candidates are looked up only if they would enter the heap.
             candidate = candidates[j]
-            if candidate != node and find_edge(known[0], known[1], node, candidate) < 0:
+            if candidate < 0 or candidate == node or (allowed.size and not allowed[candidate]):
+                continue
+            if find_edge(known[0], known[1], node, candidate) < 0:
                 replace_worst(heap_scores, heap_ids, row, scores[j], candidate)
 
 
@@ -99,6 +101,7 @@ def keep_best(
         best_scores, best_ids: (q, k), heaps that start with -inf and -1.
     """
     known, best = (known_indptr, known_indices), (best_scores, best_ids)
+    everyone = np.empty(0, dtype=np.bool_)
     for task in prange(-(-nodes.size // _ROWS_PER_TASK)):
         scores = np.empty((4, tiles.shape[2]), dtype=np.float32)
         for tile in range(tiles.shape[0]):
@@ -107,7 +110,7 @@ def keep_best(
             for first in range(task * _ROWS_PER_TASK, end, 4):
                 _score_four(queries, first, tiles, tile, scores)
                 for row in range(first, min(first + 4, end)):
-                    _select(scores[row - first], some, nodes[row], known, best, row)
+                    _select(scores[row - first], some, nodes[row], everyone, known, best, row)
 
 
 @njit(cache=True, fastmath={"contract"})
@@ -133,8 +136,8 @@ def keep_best_of_lists(
         allowed: (num_nodes,) bool, which ids may be chosen.
         known: indptr and indices of a CSR, the ids each node already has; skipped.
     """
+    best = best_scores, best_ids
     for row in prange(nodes.size):
-        node = nodes[row]
         scores = np.empty(tiles.shape[2], dtype=np.float32)
         for probe in range(probes.shape[1]):
             chosen = probes[row, probe]
@@ -142,16 +145,7 @@ def keep_best_of_lists(
                 continue
             for tile in range(starts[chosen], starts[chosen + 1]):
                 _score_one(queries, row, tiles, tile, scores)
-                # Most tiles have no better score.
-                if _count_above(scores, best_scores[row, 0]) == 0:
-                    continue
-                for j in range(tiles.shape[2]):
-                    member = members[tile, j]
-                    if member < 0 or not scores[j] > best_scores[row, 0]:
-                        continue
-                    is_other = member != node and allowed[member]
-                    if is_other and find_edge(known[0], known[1], node, member) < 0:
-                        replace_worst(best_scores, best_ids, row, scores[j], member)
+                _select(scores, members[tile], nodes[row], allowed, known, best, row)
 
 
 @njit(cache=True)

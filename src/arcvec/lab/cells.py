@@ -76,11 +76,12 @@ def run_tasks(
                         yield i, None
                 for pipe in wait(list(busy)):
                     worker, i = busy.pop(pipe)
-                    outcome = _receive(worker)
-                    if outcome is not None:
+                    line = worker.stdout.readline() if worker.stdout else ""
+                    if line.endswith("\n"):
                         idle.append(worker)
-                        yield i, outcome
+                        yield i, json.loads(line)
                         continue
+                    _end(worker)
                     deaths[i] += 1
                     if deaths[i] < _ATTEMPTS:
                         todo.appendleft(i)
@@ -115,15 +116,6 @@ def _send(worker: _Worker, task: Task) -> None:
             worker.stdin.flush()
 
 
-def _receive(worker: _Worker) -> Outcome | None:
-    """Return the outcome of the task; None if the worker died."""
-    line = worker.stdout.readline() if worker.stdout else ""
-    outcome: Outcome | None = json.loads(line) if line.endswith("\n") else None
-    if outcome is None:
-        _end(worker)
-    return outcome
-
-
 def _end(worker: _Worker) -> None:
     with suppress(OSError), worker:  # closes the pipes and waits
         worker.kill()
@@ -131,10 +123,8 @@ def _end(worker: _Worker) -> None:
 
 def _describe_death(worker: _Worker) -> str:
     code = worker.returncode
-    if code == -signal.SIGKILL:
-        how = "killed by signal 9, perhaps out of memory"
-    else:
-        how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+    how = "killed by signal 9, perhaps out of memory" if code == -signal.SIGKILL else how
     return f"the worker process died {_ATTEMPTS} times, {how}"
 
 
@@ -262,22 +252,15 @@ def read_results(path: Path) -> list[Result]:
         rows = list(csv.DictReader(file))
     if rows and not set(_COLUMNS) - set(NUMBERS) <= set(rows[0]) <= set(_COLUMNS):
         raise ValueError(f"{path}: expected the columns of a results.csv, got others")
-    return [_parse(row, path) for row in rows]
-
-
-def _parse(row: Mapping[str, str], path: Path) -> Result:
-    if row["status"] not in get_args(Status):
-        raise ValueError(f'{path}: expected a status, got "{row["status"]}"')
-    return Result(
-        dataset=row["dataset"],
-        method=row["method"],
-        dim=int(row["dim"]) if row["dim"] else None,
-        seed=int(row["seed"]) if row["seed"] else None,
-        status=row["status"],  # type: ignore[arg-type]  # checked above
-        error=row["error"],
-        digest=row["digest"],
-        numbers={name: float(row[name]) if row.get(name) else None for name in NUMBERS},
-    )
+    results = []
+    for row in rows:
+        if row["status"] not in get_args(Status):
+            raise ValueError(f'{path}: expected a status, got "{row["status"]}"')
+        texts: dict[str, Any] = {name: row[name] for name in set(_COLUMNS) - set(NUMBERS)}
+        texts |= {name: int(row[name]) if row[name] else None for name in ("dim", "seed")}
+        numbers = {name: float(row[name]) if row.get(name) else None for name in NUMBERS}
+        results.append(Result(numbers=numbers, **texts))
+    return results
 
 
 if __name__ == "__main__":

@@ -65,14 +65,15 @@ class Diagnosis:
 
 def diagnose() -> Diagnosis:
     """Run every check once, and return the facts about this installation."""
-    outcomes = [
-        _run("compiled walks", _check_walks),
-        _run("compiled top-k", _check_top_k),
-        _run("training", _check_training),
-        _run("files", _check_files),
-    ]
+    checks = {
+        "compiled walks": _check_walks,
+        "compiled top-k": _check_top_k,
+        "training": _check_training,
+        "files": _check_files,
+    }
+    outcomes = [_run(name, check) for name, check in checks.items()]
     # After the checks: numba has no threading layer before a parallel kernel has run.
-    return Diagnosis(_facts(), outcomes)
+    return Diagnosis({name: _try(fact) for name, fact in _FACTS.items()}, outcomes)
 
 
 def _run(name: str, check: Callable[[], None]) -> Check:
@@ -84,22 +85,6 @@ def _run(name: str, check: Callable[[], None]) -> Check:
     return Check(name, problem, round(time.perf_counter() - start, 3))
 
 
-def _facts() -> dict[str, str]:
-    return {
-        "arcvec": __version__,
-        "python": f"{platform.python_version()} ({sys.executable})",
-        "system": platform.platform(),
-        "processor": _try(_processor),
-        "SIMD": _try(_simd),
-        "memory": _try(_memory),
-        "packages": " ".join(map(_version, _PACKAGES)),
-        "optional": " ".join(map(_version, _OPTIONAL)),
-        "torch": _try(lambda: str(import_module("arcvec.training.start").describe_torch())),
-        "numba": _try(_numba),
-        "compiled code": _try(_cache_folder),
-    }
-
-
 def _try(fact: Callable[[], str]) -> str:
     """Return a fact, or the error that a broken installation raises instead."""
     try:
@@ -108,18 +93,9 @@ def _try(fact: Callable[[], str]) -> str:
         return f"unknown: {type(error).__name__}: {error}"
 
 
-def _processor() -> str:
-    return f"{import_module('llvmlite.binding').get_host_cpu_name()}, {num_cores()} cores to use"
-
-
 def _simd() -> str:
     features = import_module("llvmlite.binding").get_host_cpu_features()
     return " ".join(name for name in _SIMD if features.get(name)) or "none of note"
-
-
-def _memory() -> str:
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return f"{total / 2**30:.1f} GiB"
 
 
 def _numba() -> str:
@@ -144,6 +120,23 @@ def _cache_folder() -> str:
     folder = topk.keep_best._cache.cache_path  # type: ignore[attr-defined]
     writable = os.access(folder, os.W_OK)
     return str(folder) if writable else f"{folder} (not writable: compiled again in every run)"
+
+
+_FACTS: dict[str, Callable[[], str]] = {
+    "arcvec": lambda: __version__,
+    "python": lambda: f"{platform.python_version()} ({sys.executable})",
+    "system": platform.platform,
+    "processor": lambda: (
+        f"{import_module('llvmlite.binding').get_host_cpu_name()}, {num_cores()} cores to use"
+    ),
+    "SIMD": _simd,
+    "memory": lambda: f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB",
+    "packages": lambda: " ".join(map(_version, _PACKAGES)),
+    "optional": lambda: " ".join(map(_version, _OPTIONAL)),
+    "torch": lambda: str(import_module("arcvec.training.start").describe_torch()),
+    "numba": _numba,
+    "compiled code": _cache_folder,
+}
 
 
 def _check_walks() -> None:

@@ -116,13 +116,10 @@ class CellFiles:
 
     def write(self, cell: Cell, outcome: Mapping[str, Any]) -> None:
         """Keep the outcome of a cell, with its full definition."""
+        names = ("dataset", "label", "dim", "seed", "digest")
         record = {
             "format": "arcvec-cell",
-            "dataset": cell.dataset,
-            "label": cell.label,
-            "dim": cell.dim,
-            "seed": cell.seed,
-            "digest": cell.digest,
+            **{name: getattr(cell, name) for name in names},
             "split_fingerprint": cell.split.fingerprint,
             **cell.definition,
             **outcome,
@@ -165,17 +162,15 @@ def _run(
             if outcome is None:
                 running[i] = str(cells[i])
             else:
-                del running[i]
-                finished += 1
+                name, finished = running.pop(i), finished + 1
                 numbers = outcome.get("numbers", {}) | {"threads": threads}
                 files.write(cells[i], {**outcome, "numbers": numbers})
                 if outcome["status"] == "done":
-                    shown = {"AUC": numbers["auc"], "MRR": numbers["mrr"]}
-                    said = (f"{name} {x:.4f}" for name, x in shown.items() if x is not None)
-                    seconds = numbers["fit_seconds"]
-                    logger.info("%s: %s in %.1f s", cells[i], ", ".join(said), seconds)
+                    mrr = "" if numbers["mrr"] is None else f", MRR {numbers['mrr']:.4f}"
+                    said = f"AUC {numbers['auc']:.4f}{mrr}"
+                    logger.info("%s: %s in %.1f s", name, said, numbers["fit_seconds"])
                 else:
-                    logger.warning("%s: failed: %s", cells[i], outcome["error"])
+                    logger.warning("%s: failed: %s", name, outcome["error"])
             report(finished, total, tuple(running.values()))
 
 
@@ -183,9 +178,7 @@ def _left_out(cells: Sequence[Cell], files: CellFiles, limit: float | None) -> d
     """Return why further seeds are not run, by digest: the first was too slow, or failed."""
     first = {(c.dataset, c.label, c.dim): files.result(c) for c in cells if c.first_seed}
     reasons = {}
-    for cell in cells:
-        if cell.first_seed:
-            continue
+    for cell in (cell for cell in cells if not cell.first_seed):
         before = first[cell.dataset, cell.label, cell.dim]
         seconds = before.numbers.get("fit_seconds")
         if before.status == "failed":

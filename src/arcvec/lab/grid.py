@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from arcvec import __version__
 from arcvec.baselines.by_name import METHODS
 from arcvec.graph.files import read_index
 from arcvec.graph.split import is_split
+from arcvec.ingest.datasets import usual_folders
 from arcvec.method import Method
 from arcvec.settings import Settings, merge_settings, read_settings_file
 from arcvec.training.presets import PRESETS
@@ -179,15 +180,18 @@ class Cell:
     @property
     def file_name(self) -> str:
         """Name of its file: the same in every experiment that has the cell."""
-        dim = "" if self.dim is None else f"-dim{self.dim}"
-        seed = "" if self.seed is None else f"-seed{self.seed}"
+        numbers = "".join(f"-{name}{value}" for name, value in self._numbers.items())
         dataset = self.dataset.replace("/", "_")
-        return f"{dataset}-{self.method_name}{dim}{seed}-{self.digest}.json"
+        return f"{dataset}-{self.method_name}{numbers}-{self.digest}.json"
+
+    @property
+    def _numbers(self) -> dict[str, int]:
+        numbers = {"dim": self.dim, "seed": self.seed}
+        return {name: value for name, value in numbers.items() if value is not None}
 
     def __str__(self) -> str:
-        dim = "" if self.dim is None else f", dim {self.dim}"
-        seed = "" if self.seed is None else f", seed {self.seed}"
-        return f"{self.dataset}, {self.label}{dim}{seed}"
+        numbers = (f"{name} {value}" for name, value in self._numbers.items())
+        return ", ".join([self.dataset, self.label, *numbers])
 
 
 def grid_cells(experiment: ExperimentSettings, folders: list[Path]) -> list[Cell]:
@@ -216,22 +220,21 @@ def _cells_of(
     refusal = ""
     if entry.max_nodes is not None and split.num_nodes > entry.max_nodes:
         refusal = f"more than {entry.max_nodes:,} nodes"
-    for dim in dims:
-        for seed in seeds:
-            given = (("dim", dim), ("seed", seed))
-            chosen = {name: value for name, value in given if value is not None}
-            yield Cell(
-                dataset=dataset,
-                label=entry.label,
-                dim=dim,
-                seed=seed,
-                first_seed=seed == seeds[0],
-                method_name=entry.method,
-                method=_build_method(entry, quick, chosen),
-                split=split,
-                ranking=experiment.ranking if entry.ranking is None else entry.ranking,
-                refusal=refusal,
-            )
+    for dim, seed in product(dims, seeds):
+        given = (("dim", dim), ("seed", seed))
+        chosen = {name: value for name, value in given if value is not None}
+        yield Cell(
+            dataset=dataset,
+            label=entry.label,
+            dim=dim,
+            seed=seed,
+            first_seed=seed == seeds[0],
+            method_name=entry.method,
+            method=_build_method(entry, quick, chosen),
+            split=split,
+            ranking=experiment.ranking if entry.ranking is None else entry.ranking,
+            refusal=refusal,
+        )
 
 
 def _build_method(entry: MethodEntry, *overrides: dict[str, Any]) -> Method:
@@ -251,15 +254,9 @@ def _build_method(entry: MethodEntry, *overrides: dict[str, Any]) -> Method:
 def data_folders(
     experiment: ExperimentSettings, named: Path | None = None, project: Path | None = None
 ) -> list[Path]:
-    """Return where split folders may be: the one named, else the experiment's, else the defaults.
-
-    One of them is `shared/data/splits` beside `project`.
-    """
-    if chosen := named or experiment.data:
-        return [chosen]
-    in_environment = os.environ.get("ARCVEC_DATA")
-    folders = [Path(in_environment) / "splits"] if in_environment else []
-    return [*folders, (project or Path()).absolute().parent / "shared" / "data" / "splits"]
+    """Return where split folders may be: the one named, else the experiment's, else the usual."""
+    chosen = named or experiment.data
+    return [chosen] if chosen else usual_folders("splits", project)
 
 
 def find_split(name: str, folders: list[Path]) -> SplitFolder:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import TypeAlias
 
@@ -77,17 +78,6 @@ def summarise(
     )
 
 
-def summarise_dims(
-    results: Sequence[Result], dataset: str, method: str, number: str
-) -> dict[int | None, Summary]:
-    """Return the summaries of a method on a dataset by dim, ascending."""
-    dims = {run.dim for run in _runs_of(results, dataset, method)}
-    return {
-        dim: summarise(results, dataset, method, dim, number)
-        for dim in sorted(dims, key=lambda dim: dim or 0)
-    }
-
-
 def values_of(
     results: Sequence[Result], dataset: str, method: str, number: str
 ) -> NDArray[np.float64]:
@@ -98,6 +88,14 @@ def values_of(
 
 def _runs_of(results: Sequence[Result], dataset: str, method: str) -> list[Result]:
     return [r for r in results if (r.dataset, r.method) == (dataset, method)]
+
+
+def _auc_by_dim(results: Sequence[Result]) -> Iterator[tuple[str, str, int | None, Summary]]:
+    """Yield dataset, method, dim and AUC of every method on every dataset, dims ascending."""
+    for dataset, method in product(_datasets(results), _methods(results)):
+        dims = {run.dim for run in _runs_of(results, dataset, method)}
+        for dim in sorted(dims, key=lambda dim: dim or 0):
+            yield dataset, method, dim, summarise(results, dataset, method, dim, "auc")
 
 
 @dataclass
@@ -167,9 +165,8 @@ def grid_table(
 
     AUC has a last column: by what part ours lowers the error (1 - AUC) of the best compared method.
     """
-    notes = Notes()
+    notes, methods = Notes(), _methods(results)
     compared = experiment.comparison if number == "auc" else None
-    methods = _methods(results)
     groups = {entry.label: entry.group for entry in experiment.methods}
     rows = []
     for dataset, dim in _row_keys(results):
@@ -181,16 +178,15 @@ def grid_table(
             is_best = best is not None and summary.mean == best
             row.append(Entry(notes.show(summary, _form(number)), bold=is_best))
         rows.append((*row, *([] if compared is None else [_reduction(summaries, compared)])))
-    last: tuple[str, ...] = ()
-    explained = notes.lines()
+    header, explained = ["dataset", "dim", *methods], notes.lines()
     if compared is not None:
-        there = set(methods)
-        last, others = ("error reduction",), ", ".join(m for m in compared.against if m in there)
+        header.append("error reduction")
+        others = ", ".join(m for m in compared.against if m in methods)
         explained += [f"error reduction: of {compared.ours} over the best of {others} in the row"]
     return Table(
         title=_TITLES.get(number, number),
-        header=("dataset", "dim", *methods, *last),
-        groups=("", "", *(groups.get(m, "") for m in methods), *("" for _ in last)),
+        header=tuple(header),
+        groups=tuple(groups.get(name, "") for name in header),
         rows=tuple(rows),
         notes=tuple(explained),
     )
@@ -250,14 +246,12 @@ def norms_table(results: Sequence[Result], paper: PaperRows = ()) -> Table:
     printed = {(row["dataset"], row["method"]): row for row in paper}
     beside = ("25", "50", "75") if printed else ()
     rows = []
-    for dataset in _datasets(results):
-        for method in _methods(results):
-            spreads = values_of(results, dataset, method, "norm_std")
-            ours = ["-"] * 3
-            if spreads.size:
-                ours = [f"{value:.3f}" for value in np.percentile(spreads, [25, 50, 75])]
-            theirs = [printed.get((dataset, method), {}).get(q, "") for q in beside]
-            rows.append((dataset, method, *ours, str(spreads.size), *theirs))
+    for dataset, method in product(_datasets(results), _methods(results)):
+        spreads = values_of(results, dataset, method, "norm_std")
+        quartiles = np.percentile(spreads, [25, 50, 75]) if spreads.size else ()
+        ours = [f"{value:.3f}" for value in quartiles] or ["-"] * 3
+        theirs = [printed.get((dataset, method), {}).get(q, "") for q in beside]
+        rows.append((dataset, method, *ours, str(spreads.size), *theirs))
     return Table.of_texts(
         "Standard deviation of the embedding norms: quartiles over all runs",
         ("dataset", "method", "25th", "50th", "75th", "runs", *(f"paper: {q}th" for q in beside)),
@@ -277,18 +271,16 @@ def paper_table(
     methods = [method for method in _methods(results) if method in counterparts]
     dims = sorted({r.dim for r in results if r.method in methods and r.dim is not None})
     notes = Notes()
-    rows = []
-    for dataset in _datasets(results):
-        for method in methods:
-            texts = [""] * max(1, len(dims))
-            for dim, ours in summarise_dims(results, dataset, method, "auc").items():
-                theirs = printed.get((dataset, counterparts[method], dim))
-                texts[0 if dim is None else dims.index(dim)] = _beside(ours, theirs, notes)
-            rows.append((dataset, method, *texts))
+    rows = {key: [""] * max(1, len(dims)) for key in product(_datasets(results), methods)}
+    for dataset, method, dim, ours in _auc_by_dim(results):
+        if method in counterparts:
+            theirs = printed.get((dataset, counterparts[method], dim))
+            place = 0 if dim is None else dims.index(dim)
+            rows[dataset, method][place] = _beside(ours, theirs, notes)
     return Table.of_texts(
         "AUC beside the paper's",
         ("dataset", "method", *(map(str, dims) if dims else ("auc",))),
-        rows,
+        ((*key, *texts) for key, texts in rows.items()),
         "ours (the paper's, difference); † the paper ran out of memory; methods without a dim "
         "stand in the first column",
         *notes.lines(),
@@ -300,19 +292,17 @@ def agreement_table(
 ) -> Table:
     """Return how far each method is from the paper, over all cells that both have."""
     printed = _printed(paper)
+    differences: dict[str, list[float]] = {method: [] for method in _methods(results)}
+    for dataset, method, dim, ours in _auc_by_dim(results):
+        theirs = printed.get((dataset, counterparts.get(method, ""), dim))
+        if theirs and ours.mean is not None:
+            differences[method].append(ours.mean - float(theirs))
     rows = []
-    for method in _methods(results):
-        differences = [
-            ours.mean - float(theirs)
-            for dataset in _datasets(results)
-            for dim, ours in summarise_dims(results, dataset, method, "auc").items()
-            if (theirs := printed.get((dataset, counterparts.get(method, ""), dim)))
-            and ours.mean is not None
-        ]
-        if differences:
-            middle = (signed(float(f(differences))) for f in (np.mean, np.min, np.max))
-            met = sum(difference >= -TOLERANCE for difference in differences)
-            rows.append((method, *middle, f"{met} of {len(differences)}"))
+    for method, found in differences.items():
+        if found:
+            middle = (signed(float(f(found))) for f in (np.mean, np.min, np.max))
+            met = sum(difference >= -TOLERANCE for difference in found)
+            rows.append((method, *middle, f"{met} of {len(found)}"))
     last = f"within {short(TOLERANCE)} or above"
     header = ("method", "mean difference", "lowest", "highest", last)
     return Table.of_texts("Agreement with the paper", header, rows)
@@ -323,16 +313,12 @@ def auc_curves(results: Sequence[Result]) -> dict[str, dict[str, NDArray[np.floa
 
     The dim is NaN for a method without one. The spread of a single run is 0.
     """
-    curves: dict[str, dict[str, NDArray[np.float64]]] = {}
-    for dataset in _datasets(results):
-        curves[dataset] = {}
-        for method in _methods(results):
-            points = [
-                (np.nan if dim is None else dim, summary.mean, summary.spread or 0.0)
-                for dim, summary in summarise_dims(results, dataset, method, "auc").items()
-                if summary.mean is not None
-            ]
-            curves[dataset][method] = np.array(points, dtype=np.float64).reshape(-1, 3)
+    nothing = np.empty((0, 3))
+    curves = {d: dict.fromkeys(_methods(results), nothing) for d in _datasets(results)}
+    for dataset, method, dim, summary in _auc_by_dim(results):
+        if summary.mean is not None:
+            point = [np.nan if dim is None else dim, summary.mean, summary.spread or 0.0]
+            curves[dataset][method] = np.vstack([curves[dataset][method], point])
     return curves
 
 

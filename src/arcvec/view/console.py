@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Literal
 
@@ -51,9 +52,15 @@ def show_log_as_notes() -> None:
     logger.setLevel(logging.INFO)
 
 
+_time_left = partial(bars.TimeRemainingColumn, compact=True)
+
+
 @contextmanager
 def _bar(*columns: str | bars.ProgressColumn, quiet: bool) -> Iterator[bars.Progress]:
-    """Yield a bar with a description to its left; it is shown once it is started."""
+    """Yield a bar with a description to its left.
+
+    It is shown once it is started: an error before the first report shows no empty bar.
+    """
     shown = ("{task.description}", bars.BarColumn(bar_width=24), *columns)
     bar = bars.Progress(*shown, console=messages, disable=quiet)
     try:
@@ -66,18 +73,12 @@ def _bar(*columns: str | bars.ProgressColumn, quiet: bool) -> Iterator[bars.Prog
 @contextmanager
 def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], None]]:
     """Yield a function that shows the progress of a training: bar, loss, speed, AUC, time left."""
-    columns = (
-        bars.MofNCompleteColumn(),
-        "loss {task.fields[loss]}",
-        "{task.fields[speed]} pairs/s",
-        "AUC {task.fields[auc]}",
-        bars.TimeRemainingColumn(compact=True),
-    )
-    with _bar(*columns, quiet=quiet) as bar:
+    columns = ("loss {task.fields[loss]}", "{task.fields[speed]} pairs/s", "AUC {task.fields[auc]}")
+    with _bar(bars.MofNCompleteColumn(), *columns, _time_left(), quiet=quiet) as bar:
         task = bar.add_task("training", total=None, loss="-", speed="-", auc="-")
 
         def report(progress: Progress) -> None:
-            bar.start()  # not earlier: an error before the first step shows no empty bar
+            bar.start()
             auc, members = progress.validation_auc, progress.members
             member = f" {progress.member + 1}/{members}" if members > 1 else ""
             trial = f", trial {progress.trial + 1}" if progress.trial else ""
@@ -112,8 +113,7 @@ def grid_progress(*, quiet: bool = False) -> Iterator[Callable[[int, int, Sequen
 @contextmanager
 def method_progress(*, quiet: bool = False) -> Iterator[Callable[[str], Callable[[float], None]]]:
     """Yield a function that starts the bar of a method and returns one for the fraction done."""
-    columns = (bars.TaskProgressColumn(), bars.TimeRemainingColumn(compact=True))
-    with _bar(*columns, quiet=quiet) as bar:
+    with _bar(bars.TaskProgressColumn(), _time_left(), quiet=quiet) as bar:
 
         def start(method: str) -> Callable[[float], None]:
             bar.start()
@@ -126,8 +126,7 @@ def method_progress(*, quiet: bool = False) -> Iterator[Callable[[str], Callable
 @contextmanager
 def node_progress(num_nodes: int, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
     """Yield a function that takes how many more nodes are done, and shows all of them."""
-    columns = (bars.MofNCompleteColumn(), bars.TimeRemainingColumn(compact=True))
-    with _bar(*columns, quiet=quiet) as bar:
+    with _bar(bars.MofNCompleteColumn(), _time_left(), quiet=quiet) as bar:
         task = bar.add_task("nodes", total=num_nodes)
         bar.start()
         yield lambda done: bar.advance(task, done)
@@ -136,14 +135,13 @@ def node_progress(num_nodes: int, *, quiet: bool = False) -> Iterator[Callable[[
 @contextmanager
 def download_progress(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
     """Yield a function that takes a file, its size, and how many of its bytes are there."""
-    columns = (bars.DownloadColumn(), bars.TimeRemainingColumn(compact=True))
-    with _bar(*columns, quiet=quiet) as bar:
+    with _bar(bars.DownloadColumn(), _time_left(), quiet=quiet) as bar:
         tasks: dict[str, bars.TaskID] = {}
 
         def report(file: str, size: int, done: int) -> None:
             if file not in tasks:
                 tasks[file] = bar.add_task(escape(file), total=size)
-            bar.start()  # not earlier: an error before the first byte shows no empty bar
+            bar.start()
             bar.update(tasks[file], completed=done)
 
         yield report

@@ -59,15 +59,13 @@ def draw_curves(
     if ticks is not None and dims:
         dims = [tick for tick in ticks if dims[0] / 2 <= tick <= dims[-1] * 2]
     for i, (axes, (dataset, lines)) in enumerate(zip(panels, curves.items(), strict=False)):
-        axes.set_title(dataset)
         _draw_lines(axes, lines, styles)
+        axes.set(title=dataset, ylabel="" if i % num_columns else "AUC")
         axes.set_xticks(dims, [f"{dim:g}" for dim in dims])
         axes.minorticks_off()
         axes.xaxis.set_visible(bool(dims))
         if len(dims) == 1:
             axes.set_xlim(dims[0] / 2, dims[0] * 2)
-        if i % num_columns == 0:
-            axes.set_ylabel("AUC")
         if i + num_columns >= len(curves):  # no panel below
             axes.set_xlabel(across)
             axes.tick_params(labelbottom=True)

@@ -68,10 +68,10 @@ def spaces_figure(embeddings: EdgeEmbeddings, graph: Graph) -> Figure:
     figure = new_figure(13, 6.2)
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     both_degrees = (graph.out_degrees, graph.in_degrees)
-    sides = list(zip(panels, geometry.project(embeddings), both_degrees, strict=True))
     titles = ("as source (coloured by out-degree)", "as target (coloured by in-degree)")
+    sides = list(zip(panels, geometry.project(embeddings), both_degrees, titles, strict=True))
     style: dict[str, Any] = {"cmap": "viridis_r", "norm": "log", "alpha": 0.75, "linewidths": 0}
-    for (axes, points, degrees), title in zip(sides, titles, strict=True):
+    for axes, points, degrees, title in sides:
         for line in (axes.axhline, axes.axvline):
             line(0, color="0.85", linewidth=0.8, zorder=0)
         axes.spines[["top", "right"]].set_visible(False)
@@ -81,7 +81,7 @@ def spaces_figure(embeddings: EdgeEmbeddings, graph: Graph) -> Figure:
         axes.set_title(title)
         figure.colorbar(dots, ax=axes, label="degree + 1", pad=0.01)
     figure.draw_without_rendering()  # computes the layout, which the labels need
-    for axes, points, degrees in sides:
+    for axes, points, degrees, _ in sides:
         _label_highest(axes, points, degrees, embeddings.nodes)
     return figure
 
@@ -111,10 +111,10 @@ def circle_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
             "expected vectors of norm 1, which lie on a circle, got others; "
             "fit with --dim 4 --model.unit-norm, or draw them with --kind colours"
         )
-    directed, with_ticks = plane.graph.directed, 1.1 + LONGEST_TICK
+    out, into = ("out-", "in-") if plane.graph.directed else ("", "")
     limit_of = {
-        f"(a) source space, ticks: {'out-' if directed else ''}degree": with_ticks,
-        f"(b) target space, ticks: {'in-' if directed else ''}degree": with_ticks,
+        f"(a) source space, ticks: {out}degree": 1.1 + LONGEST_TICK,
+        f"(b) target space, ticks: {into}degree": 1.1 + LONGEST_TICK,
         "(c) both spaces, bands: number of nodes": 1.4,
         "(d) selected targets and their edges (how many)": 1.4,
     }

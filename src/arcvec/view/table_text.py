@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -70,36 +70,30 @@ def compare_reports(reports: Mapping[str, LinkPredictionReport], title: str) -> 
         if key.split("@")[0] == name or key == name
         if value is not None and not key.endswith("_standard_error")
     }
-    notes = ["AP: average precision"]
+    explained = ""
     if "reversed" in shown:
-        notes[0] = "random, reversed: AUC against these negatives alone; " + notes[0]
+        explained = "random, reversed: AUC against these negatives alone; "
     else:
         del shown["random"]  # random negatives are the only ones, so AUC is the same number
-    if first.by_source:
-        notes += _explain_ranks(first)
+    notes = (f"{explained}AP: average precision", *_explain_ranks(first))
     columns = [_column(rows, key, is_sample=first.is_sample) for key in shown.values()]
-    return Table(
-        title,
-        ("method", *shown),
-        tuple(zip(map(Entry, reports), *columns, strict=True)),
-        notes=tuple(notes),
-    )
+    entries = tuple(zip(map(Entry, reports), *columns, strict=True))
+    return Table(title, ("method", *shown), entries, notes=notes)
 
 
-def _explain_ranks(report: LinkPredictionReport) -> list[str]:
+def _explain_ranks(report: LinkPredictionReport) -> Iterator[str]:
+    if not report.by_source:
+        return
     num_sources, true_popularity = report.num_ranked_sources, report.by_source["target_popularity"]
-    notes = [
-        f"MRR, hits: means over test edges; other ranks: over {num_sources:,} sources",
+    yield f"MRR, hits: means over test edges; other ranks: over {num_sources:,} sources"
+    yield (
         "coverage: part of the nodes that are recommended; popular: part of the recommendations "
         "that goes to the tenth of highest in-degree; popularity: mean in-degree of recommended "
-        f"nodes, {figure(true_popularity)} for test edges",
-    ]
+        f"nodes, {figure(true_popularity)} for test edges"
+    )
     if report.is_sample:
-        notes.append(
-            f"± standard errors: ranks are of {report.num_ranked:,} of {report.num_test_edges:,} "
-            "test edges, drawn at random"
-        )
-    return notes
+        counts = f"{report.num_ranked:,} of {report.num_test_edges:,}"
+        yield f"± standard errors: ranks are of {counts} test edges, drawn at random"
 
 
 def _column(rows: Sequence[Mapping[str, Any]], key: str, *, is_sample: bool) -> list[Entry]:
@@ -129,10 +123,8 @@ def latex_page(tables: Sequence[Table]) -> str:
 
 def to_markdown(table: Table) -> str:
     """Return a table in Markdown, its columns aligned; numbers to the right."""
-    grid = []
-    for row in (map(Entry, table.header), *table.rows):
-        escaped = ((_escape_markdown(entry.text), entry.bold) for entry in row)
-        grid.append([f"**{text}**" if bold else text for text, bold in escaped])
+    rows = (map(Entry, table.header), *table.rows)
+    grid = [[_marked(entry, _escape_markdown, "**{}**") for entry in row] for row in rows]
     columns = []
     for texts, side in zip(zip(*grid, strict=True), table.alignment, strict=True):
         width = max(3, *map(len, texts))
@@ -199,8 +191,12 @@ def signed(value: float) -> str:
 
 
 def _latex_row(entries: Iterable[Entry]) -> str:
-    texts = ((escape_latex(entry.text), entry.bold) for entry in entries)
-    return " & ".join(rf"\textbf{{{text}}}" if bold else text for text, bold in texts) + r" \\"
+    texts = (_marked(entry, escape_latex, r"\textbf{{{}}}") for entry in entries)
+    return " & ".join(texts) + r" \\"
+
+
+def _marked(entry: Entry, escape: Callable[[str], str], bold: str) -> str:
+    return bold.format(escape(entry.text)) if entry.bold else escape(entry.text)
 
 
 def _latex_groups(groups: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.components import components
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import Split
+from arcvec.ingest.ingest import counted
 from arcvec.recommendation.calibration import Calibration
 from arcvec.recommendation.exact import top_k
 from arcvec.settings import setting_meanings
@@ -94,15 +95,11 @@ def _facts(graph: Graph) -> dict[str, str]:
     }
     if graph.directed:
         facts["reciprocity"] = f"{100 * graph.reciprocity:.1f} % of the edges are returned"
-    return facts | {name: _describe(graph, side) for name, side in degrees.items()}
-
-
-def _describe(graph: Graph, degrees: NDArray[np.int64]) -> str:
-    highest = int(degrees.argmax())
-    return (
-        f"mean {degrees.mean():.1f}, median {np.median(degrees):g}, "
-        f"highest {degrees[highest]:,} ({graph.nodes[highest]})"
-    )
+    for name, side in degrees.items():
+        highest = int(side.argmax())
+        middle = f"mean {side.mean():.1f}, median {np.median(side):g}"
+        facts[name] = f"{middle}, highest {side[highest]:,} ({graph.nodes[highest]})"
+    return facts
 
 
 class FitSettings(NamedTuple):
@@ -171,20 +168,16 @@ def sample_tables(
             "target": nodes.at(targets),
             "score": [f"{score:.2f}" for score in scores],
         }
-        left_out = _counted(subject.known.out_degrees[node], "known edge") + " left out"
+        left_out = counted(subject.known.out_degrees[node], "known edge") + " left out"
         if calibration is not None:
             columns["probability"] = [f"{value:.3f}" for value in calibration.probabilities(scores)]
         if test is not None:
             found = test.has_edges(np.full(targets.size, node), targets)
             columns["test edge"] = ["✓ yes" if is_edge else "" for is_edge in found]
-            left_out += f"; {_counted(test.out_degrees[node], 'test edge')}"
+            left_out += f"; {counted(test.out_degrees[node], 'test edge')}"
         rows = zip(*columns.values(), strict=True)
         tables.append(Table.of_texts(nodes[node], columns, rows, left_out))
     return tables
-
-
-def _counted(count: np.int64, what: str) -> str:
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
 def spread_nodes(graph: Graph, count: int = NUM_SAMPLES) -> NDArray[np.int64]:
