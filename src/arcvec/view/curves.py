@@ -38,6 +38,7 @@ def draw_curves(
     title: str = "",
     highlighted: str = "",
     across: str = "dim (numbers stored per node)",
+    upwards: str = "AUC",
     ticks: Sequence[float] | None = None,
     overwrite: bool = False,
 ) -> None:
@@ -45,7 +46,7 @@ def draw_curves(
 
     Args:
         highlighted: method drawn in a thick black line, above the others.
-        across: what the curves have instead of dims.
+        across, upwards: what the curves have instead of dims, and of AUC.
         ticks: where that axis is labelled; by default at every dim.
     """
     if not any(curve.size for panel in curves.values() for curve in panel.values()):
@@ -67,7 +68,7 @@ def draw_curves(
         if len(dims) == 1:
             axes.set_xlim(dims[0] / 2, dims[0] * 2)
         if i % num_columns == 0:
-            axes.set_ylabel("AUC")
+            axes.set_ylabel(upwards)
         if i + num_columns >= len(curves):  # no panel below
             axes.set_xlabel(across)
             axes.tick_params(labelbottom=True)
