@@ -74,6 +74,20 @@ def singular(edges: Any, num_nodes: int, dim: int, threads: int) -> Any:
     return np.concatenate([model.embedding_row_, model.embedding_col_], axis=1)
 
 
+def implicit_als(edges: Any, num_nodes: int, dim: int, threads: int) -> Any:
+    """Alternating least squares by implicit, as it comes; sources, then targets."""
+    from implicit.cpu.als import AlternatingLeastSquares
+
+    return _fit_implicit(AlternatingLeastSquares, edges, num_nodes, dim // 2, threads)
+
+
+def implicit_bpr(edges: Any, num_nodes: int, dim: int, threads: int) -> Any:
+    """BPR by implicit, as it comes; each side has one number more, for the bias of the target."""
+    from implicit.cpu.bpr import BayesianPersonalizedRanking
+
+    return _fit_implicit(BayesianPersonalizedRanking, edges, num_nodes, dim // 2, threads)
+
+
 def fastrp(edges: Any, num_nodes: int, dim: int, threads: int) -> Any:
     """FastRP by scikit-network: random projections, spread over the graph."""
     from sknetwork.embedding import RandomProjection
@@ -129,7 +143,20 @@ PEERS: dict[str, tuple[tuple[str, ...], Callable[[Any, int, int, int], Any]]] = 
     "SVD": (("sknetwork.embedding",), singular),
     "FastRP": (("sknetwork.embedding",), fastrp),
     "Cleora": (("pycleora",), cleora),
+    "implicit ALS": (("implicit.cpu.als",), implicit_als),
+    "implicit BPR": (("implicit.cpu.bpr",), implicit_bpr),
 }
+
+
+def _fit_implicit(kind: Any, edges: Any, num_nodes: int, factors: int, threads: int) -> Any:
+    import numpy as np
+    from threadpoolctl import threadpool_limits
+
+    matrix = _adjacency(edges, num_nodes, both=False).astype(np.float32)
+    with threadpool_limits(1, "blas"):  # as implicit advises: its own threads do the work
+        model = kind(factors=factors, num_threads=threads, random_state=0)
+        model.fit(matrix, show_progress=False)
+    return np.concatenate([model.user_factors, model.item_factors], axis=1)
 
 
 def _adjacency(edges: Any, num_nodes: int, both: bool = True) -> Any:

@@ -9,7 +9,7 @@ The words of docs/NAME.md are those of docs/NAME.template.md. In it
 - {{sensitivity: curves}} becomes a picture of AUC against dim,
 - {{table1: progress}} becomes how many of its runs are finished,
 - {{walks: First order}} becomes that table of benchmarks/walks.py, {{walks: command}} what made it,
-- {{peers: curves}} becomes a picture of AUC against seconds.
+- {{peers: curves}} becomes a picture of AUC against seconds, {{peers: MRR curves}} of MRR.
 
 Results lie in results/, as `arcvec experiment` and the benchmarks wrote them.
 """
@@ -48,8 +48,8 @@ def main() -> None:
         page = template.with_name(template.name.replace(".template", ""))
         with new_file(page, overwrite=True) as partial:
             partial.write_text(build_page(words), encoding="utf-8")
-        for name in re.findall(r"\{\{(\w+): curves\}\}", words):
-            draw(name)
+        for name, number in re.findall(r"\{\{(\w+): (\w+ )?curves\}\}", words):
+            draw(name, number.strip() or "AUC")
         print(page)
 
 
@@ -99,8 +99,9 @@ def fill_benchmark(name: str, wanted: str) -> str:
     report = load_benchmark(name)
     if wanted == "command":
         return f"`{report['command']}`"
-    if wanted == "curves":
-        return f"![AUC against seconds](figures/{name}.png)"
+    if wanted.endswith("curves"):
+        number = wanted.removesuffix("curves").strip() or "AUC"
+        return f"![{number} against seconds](figures/{figure_name(name, number)}.png)"
     tables = {table["title"]: table["rows"] for table in report["tables"]}
     if wanted not in tables:
         raise ValueError(f'{name}: no table "{wanted}"; there are {", ".join(tables)}')
@@ -109,11 +110,17 @@ def fill_benchmark(name: str, wanted: str) -> str:
     return to_markdown(Table(wanted, tuple(rows[0]), tuple(entries)))
 
 
-def draw(name: str) -> None:
-    """Draw AUC against dim, or against seconds, as PNG and SVG."""
-    paths = [ROOT / f"docs/figures/{name}.{suffix}" for suffix in ("png", "svg")]
+def figure_name(name: str, number: str) -> str:
+    """Return the name of the picture of a number: NAME of the AUC, NAME-mrr of the MRR."""
+    return name if number == "AUC" else f"{name}-{number.lower()}"
+
+
+def draw(name: str, number: str) -> None:
+    """Draw AUC against dim, or a number against seconds, as PNG and SVG."""
+    stem = ROOT / "docs/figures" / figure_name(name, number)
+    paths = [stem.with_suffix(suffix) for suffix in (".png", ".svg")]
     if is_benchmark(name):
-        draw_frontier(name, paths)
+        draw_frontier(load_benchmark(name), number, paths)
         return
     experiment, results = load(name)
     draw_curves(
@@ -125,21 +132,22 @@ def draw(name: str) -> None:
     )
 
 
-def draw_frontier(name: str, paths: Sequence[Path]) -> None:
-    """Draw the AUC that arcvec has after some seconds, and what other libraries have when done."""
-    runs = next(t for t in load_benchmark(name)["tables"] if t["title"] == "All runs")["rows"]
+def draw_frontier(report: dict[str, Any], number: str, paths: Sequence[Path]) -> None:
+    """Draw what arcvec has after some seconds, and what other libraries have when done."""
+    runs = next(t for t in report["tables"] if t["title"] == "All runs")["rows"]
     points: dict[str, dict[str, list[tuple[float, float, float]]]] = {}
     for run in runs:
         library = re.sub(r", \d+ s$", "", run["library"])
         panel = points.setdefault(run["graph"], {})
-        panel.setdefault(library, []).append((run["seconds"], run["AUC"], 0.0))
+        panel.setdefault(library, []).append((run["seconds"], run[number], 0.0))
     draw_curves(
         {
             graph: {library: np.array(sorted(some)) for library, some in panel.items()}
             for graph, panel in points.items()
         },
         paths,
-        title="AUC against seconds from the start of the process",
+        title=f"{number} against seconds from the start of the process",
+        upwards=number,
         highlighted="arcvec",
         across="seconds",
         ticks=SECONDS,

@@ -33,3 +33,12 @@ def test_there_are_pages():
         "results.template.md",
         "scale.template.md",
     ]
+
+
+def test_a_frontier_of_each_number_is_drawn(build_docs, tmp_path):
+    assert build_docs.fill("peers", "curves") == "![AUC against seconds](figures/peers.png)"
+    assert build_docs.fill("peers", "MRR curves") == "![MRR against seconds](figures/peers-mrr.png)"
+    run = {"graph": "ppi", "library": "arcvec, 2 s", "seconds": 2.0, "AUC": 0.9, "MRR": 0.1}
+    report = {"tables": [{"title": "All runs", "rows": [run, {**run, "library": "SVD"}]}]}
+    build_docs.draw_frontier(report, "MRR", [tmp_path / "mrr.svg"])
+    assert "MRR against seconds" in (tmp_path / "mrr.svg").read_text()

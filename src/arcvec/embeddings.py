@@ -7,6 +7,7 @@ import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -176,6 +177,20 @@ class EdgeEmbeddings(EdgeScorer):
             return np.asarray(mine[chosen], dtype=np.float32)
         both = np.concatenate([mine[chosen], other[chosen]], axis=1, dtype=np.float32)
         return both * np.float32(0.5) if side == "source" else both
+
+    @cached_property
+    def mean_vectors(self) -> Mapping[Side, Scores]:
+        """The mean over all nodes of the `vectors` of each side: (d,) float32.
+
+        The score of the mean source with a target is the mean score of that target: how popular it
+        is in this result.
+        """
+        return {"source": self._mean_vector("source"), "target": self._mean_vector("target")}
+
+    def _mean_vector(self, side: Side) -> Scores:
+        parts = (np.arange(block.start, block.stop) for block in blocks(len(self.nodes)))
+        sums = [self.vectors(side, ids).sum(axis=0, dtype=np.float64) for ids in parts]
+        return np.asarray(np.sum(sums, axis=0) / max(1, len(self.nodes)), dtype=np.float32)
 
     def fingerprint(self, side: Side) -> str:
         """Return a hexadecimal digest of the `vectors` of one side."""

@@ -112,6 +112,28 @@ def test_approximate_recommendations(run, edges, tmp_path):
     assert (tmp_path / "result" / "index-source" / "tiles.npy").is_file()
 
 
+def test_popularity(run, edges, tmp_path):
+    split, result = tmp_path / "split", tmp_path / "result"
+    run("split", edges, "-o", split)
+    run("fit", split, "-o", result, *QUICK)
+    embeddings = EdgeEmbeddings.load(result)
+    asked = ("recommend", result, "--node", "p3", "-k", "5")
+    assert run(*asked, "--popularity", "1") == run(*asked)
+    for direction in ("targets", "sources"):
+        rows = run(*asked, "--popularity", "0.25", "--direction", direction).splitlines()[1:]
+        names, _ = recommend(embeddings, ["p3"], 5, popularity=0.25, direction=direction)
+        assert [row.split(",")[2] for row in rows] == names[0].tolist()
+    measure = ("evaluate", result, "--split", split)
+    reports = json.loads(run(*measure, "--popularity", "1,0.5,0", "--json"))
+    assert list(reports) == [
+        *("arcvec, dim 8", "arcvec, dim 8, popularity 0.5", "arcvec, dim 8, popularity 0")
+    ]
+    assert reports["arcvec, dim 8"] == json.loads(run(*measure, "--json"))
+    one = json.loads(run(*measure, "--popularity", "0", "--json"))
+    assert one["recall@10"] == reports["arcvec, dim 8, popularity 0"]["recall@10"]
+    assert "popularity 0.5" in run(*measure, "--popularity", "1,0.5")
+
+
 def test_probabilities(run, edges, tmp_path):
     run("split", edges, "-o", tmp_path / "split")
     run("fit", tmp_path / "split", "-o", tmp_path / "result", *QUICK)

@@ -56,6 +56,24 @@ def test_finds_what_the_exact_way_finds(kind, direction):
     assert not (found == ids[:, None]).any()
 
 
+@pytest.mark.parametrize("kind", ["directed", "undirected", "one vector"])
+@pytest.mark.parametrize("direction", ["targets", "sources"])
+def test_popularity_is_taken_out_with_the_same_index(kind, direction):
+    embeddings = clustered(0, kind)
+    source, target = embeddings.source, embeddings.target
+    if kind != "one vector":  # so that some nodes are popular
+        embeddings = replace(embeddings, source=source + np.float32(1), target=target + target**2)
+    index = build_index(embeddings, direction)
+    ids = np.random.default_rng(1).permutation(NUM_NODES)[:500]
+    for popularity in (0.5, 0):
+        asked = {"direction": direction, "popularity": popularity}
+        found, scores = top_k(embeddings, ids, 10, index=index, **asked)
+        expected, best = top_k(embeddings, ids, 10, **asked)
+        assert measured_recall(found, expected) > 0.94
+        same = found == expected
+        np.testing.assert_allclose(scores[same], best[same], rtol=1e-4)
+
+
 @pytest.mark.parametrize("direction", ["targets", "sources"])
 def test_filters_and_known_edges_hold(direction):
     embeddings = clustered(0)

@@ -6,7 +6,14 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.recommendation import exact
-from arcvec.recommendation.exact import Candidates, LaidOut, recommend, top_k, top_k_blocks
+from arcvec.recommendation.exact import (
+    Candidates,
+    LaidOut,
+    recommend,
+    top_k,
+    top_k_blocks,
+    with_popularity,
+)
 
 NUM_NODES = 57
 
@@ -91,6 +98,36 @@ def test_filtered_against_brute_force(monkeypatch, embeddings, known, direction,
         for index in (None, LaidOut.of(embeddings)):
             found, _ = top_k(embeddings, ids, 6, index=index, **chosen)
             np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("direction", ["targets", "sources"])
+@pytest.mark.parametrize("popularity", [1, 0.5, 0])
+def test_popularity_against_brute_force(embeddings, known, direction, popularity):
+    pairs = np.divmod(np.arange(NUM_NODES**2), NUM_NODES)
+    scores = embeddings.score(*pairs).reshape(NUM_NODES, NUM_NODES)
+    scores = scores if direction == "targets" else scores.T
+    adjusted = scores - (1 - popularity) * scores.mean(axis=0, dtype=np.float64)
+    adjusted[np.diag_indices(NUM_NODES)] = -np.inf
+    rows = known if direction == "targets" else known.transposed
+    adjusted[rows.edges()] = -np.inf
+    ids, filters = np.arange(NUM_NODES), {"exclude": known, "direction": direction}
+    for index in (None, LaidOut.of(embeddings)):
+        found, best = top_k(embeddings, ids, 9, popularity=popularity, index=index, **filters)
+        np.testing.assert_allclose(best, -np.sort(-adjusted)[:, :9], atol=1e-5)
+        np.testing.assert_allclose(np.take_along_axis(adjusted, found, 1), best, atol=1e-5)
+        if popularity == 1:
+            unchanged = top_k(embeddings, ids, 9, index=index, **filters)
+            assert [found.tobytes(), best.tobytes()] == [part.tobytes() for part in unchanged]
+
+
+def test_without_popularity_all_targets_have_the_same_mean_score(embeddings):
+    everyone = np.arange(NUM_NODES)
+    scores = with_popularity(embeddings, 0).score_all_targets(everyone)
+    np.testing.assert_allclose(scores.mean(axis=0), 0, atol=1e-5)
+    names, best = recommend(embeddings, ["n3"], 5, popularity=0.25)
+    found, expected = recommend(with_popularity(embeddings, 0.25), ["n3"], 5)
+    assert names.tolist() == found.tolist()
+    np.testing.assert_allclose(best, expected, rtol=1e-6)
 
 
 def test_nothing_may_be_recommended(embeddings):
@@ -187,3 +224,6 @@ def test_bad_arguments_are_refused(embeddings):
         top_k(embeddings, np.array([0]), 3, direction="both")
     with pytest.raises(ValueError, match="expected node ids from 0 to 56, got 57"):
         top_k(embeddings, np.array([0]), 3, only=np.array([2, 57]))
+    for popularity in (-0.1, 1.5, float("nan")):
+        with pytest.raises(ValueError, match=r"expected a popularity from 0 .* to 1"):
+            recommend(embeddings, ["n1"], popularity=popularity)

@@ -14,6 +14,7 @@ WRONG = {
     "huge k": ("/v1/recommend?node=node20&k=99999999999999999999", 422, "k: expected"),
     "k of words": ("/v1/recommend?node=node20&k=ten", 422, "k: expected a valid integer"),
     "no node": ("/v1/recommend", 422, "expected node in the query, got none"),
+    "popularity": ("/v1/recommend?node=node20&popularity=1.1", 422, "popularity: expected less"),
     "direction": ("/v1/recommend?node=node20&direction=up", 422, "'targets' or 'sources'"),
     "misspelt": ("/v1/recommend?node=node20&kk=3", 422, "unknown parameter 'kk'"),
     "twice": ("/v1/recommend?node=node20&node=node21", 422, "expected 'node' once"),
@@ -31,6 +32,7 @@ WRONG_BODIES = {
     "deep": ("/v1/score", b"[" * 100_000, 400, "expected JSON"),
     "long number": ("/v1/recommend", b'{"nodes": ["a"], "k": %s}' % (b"9" * 5000), 400, "JSON"),
     "not a number": ("/v1/recommend", b'{"nodes": ["a"], "k": NaN}', 422, "k: expected"),
+    "no popularity": ("/v1/recommend", b'{"nodes": ["a"], "popularity": NaN}', 422, "popularity"),
     "text as number": ("/v1/recommend", b'{"nodes": ["a"], "k": "5"}', 422, "k: expected"),
     "three ends": ("/v1/score", b'{"pairs": [["a", "b", "c"]]}', 422, "pairs.0: expected"),
     "no pairs": ("/v1/score", b'{"pairs": []}', 422, "at least 1 item"),
@@ -64,6 +66,18 @@ def test_answers_are_those_of_the_library(tmp_path, kind):
         assert found == embeddings.score(*ids).tolist()
         one = server.get("/v1/score", source=pairs[7][0], target=pairs[7][1]).json
         assert one == {"source": pairs[7][0], "target": pairs[7][1], "score": found[7]}
+
+
+@pytest.mark.parametrize("direction", ["targets", "sources"])
+@pytest.mark.parametrize("popularity", [1, 0.5, 0])
+def test_popularity(server, direction, popularity):
+    asked = {"k": 7, "direction": direction, "popularity": popularity}
+    best, scores = recommend(make_result("directed"), ["node20"], exclude=make_graph(), **asked)
+    answer = server.get("/v1/recommend", node="node20", **asked).json
+    assert [one["node"] for one in answer["recommendations"]] == best[0].tolist()
+    found = [one["score"] for one in answer["recommendations"]]
+    assert found == pytest.approx(scores[0].tolist(), rel=1e-5)
+    assert server.post("/v1/recommend", {"nodes": ["node20"], **asked}).json["answers"] == [answer]
 
 
 @pytest.mark.parametrize("direction", ["targets", "sources"])

@@ -28,20 +28,20 @@ def test_questions_of_all_kinds_at_once(batch):
     batches = make_batches(batch=batch, cache=10, max_requests=1000)
     generator = np.random.default_rng(0)
     questions = [
-        ([int(node)], int(k), direction)
+        ([int(node)], int(k), direction, popularity)
         for node, k in zip(
             generator.integers(NUM_NODES, size=150), generator.integers(1, 30, 150), strict=True
         )
         for direction in ("targets", "sources")
+        for popularity in (1, 0.5)
     ]
 
     async def ask_all():
         return await asyncio.gather(*(batches.recommend(*asked) for asked in questions))
 
-    for (nodes, k, direction), (answer,) in zip(questions, asyncio.run(ask_all()), strict=True):
-        ids, _ = top_k(
-            batches.served.embeddings, np.array(nodes), k, exclude=make_graph(), direction=direction
-        )
+    for (nodes, k, *how), (answer,) in zip(questions, asyncio.run(ask_all()), strict=True):
+        asked = dict(zip(("direction", "popularity"), how, strict=True))
+        ids, _ = top_k(batches.served.embeddings, np.array(nodes), k, exclude=make_graph(), **asked)
         found = [one["node"] for one in json.loads(answer)["recommendations"]]
         assert found == [NAMES[i] for i in ids[0] if i >= 0]
 

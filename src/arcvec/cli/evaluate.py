@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +17,7 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.link_prediction import LinkPredictionReport, link_prediction
 from arcvec.graph.split import is_split, read_split
 from arcvec.recommendation.calibration import FILE, load_calibration
+from arcvec.recommendation.exact import with_popularity
 from arcvec.storage.atomic import require_writable
 from arcvec.view.console import messages, method_progress, note, output, plain_print, results_tables
 from arcvec.view.figures import require_figure_names, save_figure
@@ -30,12 +31,18 @@ Baselines = Annotated[
 ]
 
 
-def _numbers(type_: Any, tokens: Sequence[Token]) -> tuple[int, ...]:
-    return tuple(int(part) for token in tokens for part in token.value.split(","))
+def _numbers(kind: Callable[[str], Any]) -> Callable[[Any, Sequence[Token]], tuple[Any, ...]]:
+    """Return a converter of numbers that are separated by commas."""
+    return lambda type_, tokens: tuple(
+        kind(part) for token in tokens for part in token.value.split(",")
+    )
 
 
 Ks = Annotated[
-    tuple[int, ...], Parameter(name=["-k", "--k"], converter=_numbers, negative_iterable=())
+    tuple[int, ...], Parameter(name=["-k", "--k"], converter=_numbers(int), negative_iterable=())
+]
+Popularities = Annotated[
+    tuple[float, ...], Parameter(converter=_numbers(float), negative_iterable=())
 ]
 
 
@@ -48,6 +55,7 @@ def evaluate(
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
     ranking: bool = True,
     k: Ks = (10,),
+    popularity: Popularities = (1.0,),
     max_ranked_edges: int = 100_000,
     seed: int = 0,
     workers: common.NumWorkers = None,
@@ -62,6 +70,8 @@ def evaluate(
         as_json: print JSON: one object, or one per method if there are several.
         ranking: rank each test edge's target among all nodes (MRR, recall@k, nDCG@k, coverage).
         k: lengths of the lists of recommendations to measure, as in --k 5,10,20.
+        popularity: measure the result as `recommend --popularity` would use it, once for each
+            value, as in --popularity 1,0.5,0.
         max_ranked_edges: rank a random sample of this many test edges where there are more.
         seed: decides that sample, and the order of equal scores.
         workers: processes of this machine that share the edges, each with those of its part of the
@@ -69,6 +79,8 @@ def evaluate(
     """
     if result is None and not method:
         raise ValueError("nothing to evaluate: give a result folder, or baselines with --method")
+    if result is None and popularity != (1,):
+        raise ValueError("--popularity belongs to a result; give its folder, or leave it out")
     if common.is_shared(workers) and method:
         raise ValueError("--method belongs to one process; leave it or --workers out")
     with common.joined_workers(workers) as team:
@@ -96,8 +108,11 @@ def evaluate(
                 )
         with method_progress(quiet=quiet) as start:
             if result is not None:
-                name = f"arcvec, dim {embeddings.dim}"
-                reports[name] = measure(embeddings, progress=start(name))
+                for value in popularity:
+                    name = f"arcvec, dim {embeddings.dim}"
+                    name += "" if value == 1 else f", popularity {value:g}"
+                    scorer = embeddings if value == 1 else with_popularity(embeddings, value)
+                    reports[name] = measure(scorer, progress=start(name))
             for name in method:
                 progress = start(name)
                 reports[name] = measure(BASELINES[name]().fit(parts.train), progress=progress)

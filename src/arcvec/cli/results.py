@@ -82,6 +82,7 @@ def recommend(
     only: Path | None = None,
     without: Path | None = None,
     direction: Direction = "targets",
+    popularity: float = 1,
     approximate: bool = False,
     probability: Probability = None,
     out: common.OptionalOut = None,
@@ -100,6 +101,8 @@ def recommend(
         only: file of the nodes that may be recommended, one name a line, as in nodes.txt.
         without: file of nodes that may not be recommended, of the same form.
         direction: whom the node would link to (targets), or who would link to it (sources).
+        popularity: how much the popularity of a recommended node counts, which is its mean score
+            over all nodes: from 1, as trained, to 0, taken out.
         approximate: look only where high scores are likely, by an index that is built when it is
             missing or out of date; many times faster on large graphs, and misses a few.
         out: .csv, .tsv or .parquet file to write; standard output by default. Of many workers it
@@ -109,6 +112,10 @@ def recommend(
     """
     if everyone == bool(node):
         raise ValueError("expected nodes to recommend for: either --node NAME, or --all")
+    if probability and popularity != 1:
+        raise ValueError(
+            "probabilities are those of scores as trained; leave out --popularity or --probability"
+        )
     if out:
         require_table_name(out)
         require_writable(out, overwrite=overwrite)
@@ -134,6 +141,7 @@ def recommend(
                 exclude=known,
                 only=known_ids(nodes, read_names(only), f"--only {only}", required=True),
                 without=known_ids(nodes, read_names(without), f"--without {without}"),
+                popularity=popularity,
             )
             index = None
             if approximate:  # last, since building it may take long

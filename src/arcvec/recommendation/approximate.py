@@ -8,8 +8,10 @@ search. Nodes that would need much of the graph, or find too few candidates, are
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +27,9 @@ from arcvec.storage.headers import read_header, verify_checksums, write_json
 
 logger = logging.getLogger(__name__)
 
-FORMAT, FORMAT_VERSION = "arcvec-index", 1
+FORMAT, FORMAT_VERSION = "arcvec-index", 2
 ARRAYS = ("probing", "starts", "tiles", "members")
+PROBES = ("probes", "probes_without_popularity")
 
 DEPTHS = (10, 100, 1000)  # in the unfiltered ranking of a node, at which probes are measured
 RECALL = 0.97  # default fraction of the best candidates to find
@@ -49,6 +52,7 @@ class VectorIndex:
     tiles: Scores  # (t, d, LIST_TILE) the vectors, in columns; possibly memory-mapped
     members: NDArray[np.int32]  # (t, LIST_TILE) their nodes; -1 for padding
     probes: tuple[int, ...]  # clusters to search for each of `DEPTHS`
+    probes_without_popularity: tuple[int, ...]  # at least as many, if popularity counts less
 
     @property
     def num_clusters(self) -> int:
@@ -66,35 +70,38 @@ class VectorIndex:
                 f'build it with build_index(embeddings, "{direction}")'
             )
         best, scores = empty_heaps(len(ids), k)
-        levels = self._levels(ids, k, candidates)
-        for level in np.unique(levels[levels < len(self.probes)]):
+        probes = self.probes if candidates.popularity == 1 else self.probes_without_popularity
+        levels = self._levels(ids, k, candidates, probes)
+        for level in np.unique(levels[levels < len(probes)]):
             rows = np.flatnonzero(levels == level)
             best[rows], scores[rows] = self._probe(
-                embeddings, ids[rows], k, candidates, self.probes[level]
+                embeddings, ids[rows], k, candidates, probes[level]
             )
         short = np.flatnonzero(best[:, -1] < 0)
         if short.size:
             best[short], scores[short] = exact.best_of(embeddings, ids[short], k, candidates)
         return best, scores
 
-    def _levels(self, ids: NodeIds, k: int, candidates: Candidates) -> NDArray[np.int64]:
+    def _levels(
+        self, ids: NodeIds, k: int, candidates: Candidates, probes: tuple[int, ...]
+    ) -> NDArray[np.int64]:
         """Return which of `DEPTHS` each node needs; their number if none is deep enough."""
         num_skipped = candidates.known.out_degrees[ids] + 1
         # With one candidate in ten allowed, the best 10 are about the best 100 of all.
         share = candidates.ids.size / max(1, len(candidates.known.nodes))
         depths = (k + num_skipped) / max(share, 1e-9)
         # Exact search scores only allowed candidates, so compare with that share of all clusters.
-        few = sum(probes <= EXACT_ABOVE * share * self.num_clusters for probes in self.probes)
+        few = sum(count <= EXACT_ABOVE * share * self.num_clusters for count in probes)
         # A depth up to twice that of a level is not worth the next one, ten times as deep.
         levels = np.searchsorted(2 * np.array(DEPTHS), depths)
-        return np.where(levels < few, levels, len(self.probes))
+        return np.where(levels < few, levels, len(probes))
 
     def _probe(
         self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates, probes: int
     ) -> BestEdges:
         from arcvec.kernels.topk import keep_best_of_lists
 
-        queries = embeddings.vectors(_OTHER[self.side], ids)
+        queries = candidates.queries(embeddings, ids, _OTHER[self.side])
         lists, _ = exact.best_vectors(_probing_queries(queries), self.probing, probes)
         best, scores = empty_heaps(len(ids), k)
         keep_best_of_lists(
@@ -139,15 +146,19 @@ def build_index(
     probing = _probing_vectors(vectors, clusters, num_clusters)
     sample = np.random.default_rng(seed).permutation(len(vectors))[:SAMPLE]
     queries = embeddings.vectors(_OTHER[side], sample)
-    order = np.argsort(-(_probing_queries(queries) @ probing.T), axis=1, kind="stable")
-    ranks = np.argsort(order, axis=1)
-    probes = []
-    for depth in DEPTHS:
-        best, _ = exact.best_vectors(queries, vectors, min(depth, len(vectors)))
-        needed = np.take_along_axis(ranks, clusters[best], axis=1)
-        probes.append(1 + int(np.quantile(needed, recall, method="higher")))
+
+    def needed_probes(queries: Scores) -> Iterator[int]:
+        order = np.argsort(-(_probing_queries(queries) @ probing.T), axis=1, kind="stable")
+        ranks = np.argsort(order, axis=1)
+        for depth in DEPTHS:
+            best, _ = exact.best_vectors(queries, vectors, min(depth, len(vectors)))
+            needed = np.take_along_axis(ranks, clusters[best], axis=1)
+            yield 1 + int(np.quantile(needed, recall, method="higher"))
+
+    probes = tuple(needed_probes(queries))
+    without = needed_probes(queries - embeddings.mean_vectors[_OTHER[side]])
     tiles = _cluster_tiles(vectors, clusters, num_clusters)
-    return VectorIndex(side, recall, probing, *tiles, tuple(probes))
+    return VectorIndex(side, recall, probing, *tiles, probes, tuple(map(max, probes, without)))
 
 
 def open_index(
@@ -186,7 +197,7 @@ def index_folder(result: str | Path, side: Side) -> Path:
 def _save(index: VectorIndex, folder: Path, fingerprint: str) -> None:
     header = {"format": FORMAT, "format_version": FORMAT_VERSION, "side": index.side}
     header |= {"vectors": fingerprint, "recall": index.recall, "depths": DEPTHS}
-    header["probes"] = index.probes
+    header |= {name: getattr(index, name) for name in PROBES}
     with new_folder(folder, overwrite=True) as partial:
         for name in ARRAYS:
             np.save(partial / f"{name}.npy", getattr(index, name), allow_pickle=False)
@@ -195,7 +206,7 @@ def _save(index: VectorIndex, folder: Path, fingerprint: str) -> None:
 
 def _load(folder: Path, side: Side, fingerprint: str, recall: float | None) -> VectorIndex:
     verify_checksums(folder)
-    keys = ["vectors", "recall", "probes", "depths"]
+    keys = ["vectors", "recall", "depths", *PROBES]
     header = read_header(folder / "meta.json", FORMAT, [FORMAT_VERSION], keys)
     if header["vectors"] != fingerprint:
         raise ValueError(f"{folder}: made of other vectors than those of the result")
@@ -204,7 +215,8 @@ def _load(folder: Path, side: Side, fingerprint: str, recall: float | None) -> V
     if recall not in (None, header["recall"]):
         raise ValueError(f"{folder}: made for a recall of {header['recall']}, expected {recall}")
     arrays = {name: load_array(folder / f"{name}.npy") for name in ARRAYS}
-    return VectorIndex(side, header["recall"], probes=tuple(header["probes"]), **arrays)
+    probes: dict[str, Any] = {name: tuple(header[name]) for name in PROBES}
+    return VectorIndex(side, header["recall"], **(arrays | probes))
 
 
 def cluster(vectors: Scores, num_clusters: int, seed: int = 0) -> NDArray[np.int32]:

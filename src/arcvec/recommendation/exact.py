@@ -36,6 +36,7 @@ class Candidates:
     direction: Direction
     ids: NDArray[np.int32]  # ascending
     known: Graph  # the row of a node holds the candidates to skip
+    popularity: float = 1  # how much that of a candidate counts: 1 as trained, 0 not at all
 
     @classmethod
     def of(
@@ -46,6 +47,7 @@ class Candidates:
         exclude: Graph | None = None,
         only: NodeIds | None = None,
         without: NodeIds | None = None,
+        popularity: float = 1,
     ) -> Candidates:
         """Return the candidates among `nodes` that pass all filters.
 
@@ -59,6 +61,11 @@ class Candidates:
         """
         if direction not in ("targets", "sources"):
             raise ValueError(f'expected direction "targets" or "sources", got {direction!r}')
+        if not 0 <= popularity <= 1:
+            raise ValueError(
+                "expected a popularity from 0 (taken out of the scores) to 1 (as trained), got "
+                f"{popularity}"
+            )
         allowed = np.full(len(nodes), only is None)
         for ids, value in ((only, True), (without, False)):
             if ids is None:
@@ -71,7 +78,7 @@ class Candidates:
         known = known_edges(exclude, nodes)
         if exclude is not None and direction == "sources":
             known = known.transposed
-        return cls(direction, np.flatnonzero(allowed).astype(np.int32), known)
+        return cls(direction, np.flatnonzero(allowed).astype(np.int32), known, popularity)
 
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
@@ -79,6 +86,17 @@ class Candidates:
         mask = np.zeros(self.known.num_nodes, dtype=np.bool_)
         mask[self.ids] = True
         return mask
+
+    def queries(self, embeddings: EdgeEmbeddings, ids: NodeIds, side: Side) -> Scores:
+        """Return a vector for each node, whose products with those of the other side are scores.
+
+        The popularity of a candidate is its mean score over all nodes, which is its product with
+        their mean vector.
+        """
+        vectors = embeddings.vectors(side, ids)
+        if self.popularity == 1:
+            return vectors
+        return vectors - np.float32(1 - self.popularity) * embeddings.mean_vectors[side]
 
 
 def known_edges(graph: Graph | None, nodes: NodeNames) -> Graph:
@@ -131,6 +149,7 @@ def recommend(
     only: Iterable[object] | None = None,
     without: Iterable[object] | None = None,
     direction: Direction = "targets",
+    popularity: float = 1,
     index: VectorIndex | LaidOut | None = None,
 ) -> tuple[NDArray[np.object_], Scores]:
     """Return the names and scores of the k best new edges of each node, best first.
@@ -144,6 +163,8 @@ def recommend(
         exclude: graph of the known edges, which are not recommended again.
         only, without: names of the nodes that may be recommended, and of nodes that may not;
             unknown names are skipped, and their number is logged.
+        popularity: how much the popularity of a node counts, its mean score over all nodes: from 1,
+            as trained, to 0, where scores say how much more than average an edge is to be expected.
         index: from `open_index`, for answers that are many times faster and nearly always right;
             or `LaidOut`, for many exact searches about few nodes each.
 
@@ -158,9 +179,17 @@ def recommend(
         only=known_ids(embeddings.nodes, only, "only", required=True),
         without=known_ids(embeddings.nodes, without, "without"),
         direction=direction,
+        popularity=popularity,
         index=index,
     )
     return embeddings.nodes.at(best), scores
+
+
+def with_popularity(embeddings: EdgeEmbeddings, popularity: float) -> EdgeEmbeddings:
+    """Return vectors whose scores are those of `recommend` at this popularity of targets."""
+    candidates = Candidates.of(embeddings.nodes, "targets", popularity=popularity)
+    source = candidates.queries(embeddings, np.arange(len(embeddings.nodes)), "source")
+    return EdgeEmbeddings(source, embeddings.vectors("target"), embeddings.nodes)
 
 
 def top_k(
@@ -172,6 +201,7 @@ def top_k(
     only: NodeIds | None = None,
     without: NodeIds | None = None,
     direction: Direction = "targets",
+    popularity: float = 1,
     index: VectorIndex | LaidOut | None = None,
 ) -> BestEdges:
     """Return the ids and scores of the k best new edges of each node, best first.
@@ -179,8 +209,14 @@ def top_k(
     A node is never recommended to itself. Equal scores are in ascending order of ids, which also
     decides which of them are among the best, unless an index is given. See also `Candidates.of`.
     """
-    nodes = embeddings.nodes
-    candidates = Candidates.of(nodes, direction, exclude=exclude, only=only, without=without)
+    candidates = Candidates.of(
+        embeddings.nodes,
+        direction,
+        exclude=exclude,
+        only=only,
+        without=without,
+        popularity=popularity,
+    )
     best, scores = empty_heaps(len(ids), k)
     for i, (_, *found) in enumerate(top_k_blocks(embeddings, ids, k, candidates, index)):
         rows = slice(i * ROWS, (i + 1) * ROWS)
@@ -239,7 +275,7 @@ def best_of(
     own_side, other_side = _sides(candidates.direction)
     known = candidates.known
     best, scores = empty_heaps(len(ids), min(k, candidates.ids.size))
-    queries = padded_vectors(embeddings.vectors(own_side, ids))
+    queries = padded_vectors(candidates.queries(embeddings, ids, own_side))
     columns = COLUMNS if tiles is None else max(1, candidates.ids.size)
     for start in range(0, candidates.ids.size, columns):
         some = candidates.ids[start : start + columns]

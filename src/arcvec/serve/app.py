@@ -102,12 +102,14 @@ def _add_questions(app: FastAPI, service: Service) -> None:
 
     @get("/v1/recommend", response_model=one, summary="The best new edges of a node")
     async def recommend(asked: Annotated[schemas.RecommendQuestion, Query()]) -> Response:
-        (answer,) = await service.recommend([asked.node], asked.k, asked.direction)
+        how = asked.k, asked.direction, asked.popularity
+        (answer,) = await service.recommend([asked.node], *how)
         return Response(answer, media_type="application/json")
 
     @post("/v1/recommend", response_model=many, summary="The best new edges of many nodes")
     async def recommend_many(asked: schemas.RecommendBody) -> Response:
-        answers = await service.recommend(asked.nodes, asked.k, asked.direction)
+        how = asked.k, asked.direction, asked.popularity
+        answers = await service.recommend(asked.nodes, *how)
         # Joined once: further copies of an answer of megabytes would take memory.
         answers[0] = b'{"answers": [' + answers[0]
         answers[-1] += b"]}"

@@ -21,6 +21,8 @@ Count = Annotated[int, Field(ge=1, le=MAX_K, description="how many at most, best
 Pair = Annotated[list[Name], Field(min_length=2, max_length=2, description="source and target")]
 _DIRECTION = "targets: whom the node would link to; sources: who would link to it"
 Towards = Annotated[Direction, Field(description=_DIRECTION)]
+_POPULARITY = "how much the popularity of a recommended node counts: 1 as trained, 0 not at all"
+Popularity = Annotated[float, Field(ge=0, le=1, description=_POPULARITY)]
 
 
 class ServeSettings(Settings):
@@ -84,6 +86,7 @@ class RecommendQuestion(Question):
     node: Name
     k: Count = 10
     direction: Towards = "targets"
+    popularity: Popularity = 1
 
 
 class RecommendBody(Body):
@@ -92,6 +95,7 @@ class RecommendBody(Body):
     nodes: list[Name] = Field(min_length=1, max_length=MAX_NODES)
     k: Annotated[Count, BeforeValidator(_whole)] = 10
     direction: Towards = "targets"
+    popularity: Popularity = 1
 
 
 class NodesQuestion(Question):

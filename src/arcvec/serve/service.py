@@ -35,6 +35,7 @@ class Asked(NamedTuple):
     node: int
     k: int
     direction: Direction
+    popularity: float = 1
 
 
 class Batches:
@@ -52,11 +53,13 @@ class Batches:
         self._waiting: dict[Asked, asyncio.Future[bytes]] = {}
         self._task: asyncio.Task[None] | None = None
 
-    async def recommend(self, nodes: Iterable[int], k: int, direction: Direction) -> list[bytes]:
+    async def recommend(
+        self, nodes: Iterable[int], k: int, direction: Direction, popularity: float = 1
+    ) -> list[bytes]:
         """Return the answer about each node, as JSON, or refuse if too many nodes wait."""
         if len(self._waiting) >= self._settings.max_requests:
             raise overloaded(f"works on {self._settings.max_requests} requests")
-        answers = [self._answer(Asked(node, k, direction)) for node in nodes]
+        answers = [self._answer(Asked(node, k, direction, popularity)) for node in nodes]
         return [one if isinstance(one, bytes) else await one for one in answers]
 
     def _answer(self, asked: Asked) -> bytes | asyncio.Future[bytes]:
@@ -96,24 +99,30 @@ class Batches:
                 self._cache.popitem(last=False)
 
     def _next_batch(self) -> list[Asked]:
-        """Return those who wait longest, of one direction and a k of as many digits."""
-        first = next(iter(self._waiting))
-        alike = (
-            asked
-            for asked in self._waiting
-            if asked.direction == first.direction and len(str(asked.k - 1)) == len(str(first.k - 1))
-        )
+        """Return those who wait longest, of one kind of search and a k of as many digits."""
+
+        def kind(asked: Asked) -> tuple[Direction, float, int]:
+            return asked.direction, asked.popularity, len(str(asked.k - 1))
+
+        first = kind(next(iter(self._waiting)))
+        alike = (asked for asked in self._waiting if kind(asked) == first)
         return list(islice(alike, self._settings.batch))
 
     def search(self, batch: Sequence[Asked]) -> list[bytes]:
-        """Return the answers to a batch of one direction."""
+        """Return the answers to a batch of one direction and popularity."""
         embeddings, direction = self.served.embeddings, batch[0].direction
         nodes, ids = embeddings.nodes, np.array([asked.node for asked in batch])
         largest_k = min(max(asked.k for asked in batch), len(nodes))
         known, index = self.served.known, self.served.laid_out
         with _ONE_SEARCH:
             best, scores = top_k(
-                embeddings, ids, largest_k, exclude=known, direction=direction, index=index
+                embeddings,
+                ids,
+                largest_k,
+                exclude=known,
+                direction=direction,
+                popularity=batch[0].popularity,
+                index=index,
             )
         names, best_names = nodes.at(ids), nodes.at(best)
         return [
@@ -139,9 +148,9 @@ class Service:
         served = await asyncio.to_thread(self._load)
         num_nodes = len(served.embeddings.nodes)
         batches = Batches(served, self._worker, self.settings, self.metrics)
-        if num_nodes:  # compile kernels, or load compiled ones, before the first request
+        if num_nodes:  # before the first request, compile kernels and compute mean vectors
             loop = asyncio.get_running_loop()
-            for asked in (Asked(0, 1, "targets"), Asked(0, 1, "sources")):
+            for asked in (Asked(0, 1, "targets", 0), Asked(0, 1, "sources", 0)):
                 await loop.run_in_executor(self._worker, batches.search, [asked])
         # The garbage collector need not look through a result, which lives long.
         gc.freeze()
@@ -160,11 +169,13 @@ class Service:
             self.metrics.reloads.inc()
             logger.info("result loaded again: %s", self.current.served.embeddings)
 
-    async def recommend(self, names: Sequence[str], k: int, direction: Direction) -> list[bytes]:
+    async def recommend(
+        self, names: Sequence[str], k: int, direction: Direction, popularity: float = 1
+    ) -> list[bytes]:
         """Return the recommendations for each node, as JSON."""
         current = self.current
         ids = await self.ids(current.served, names)
-        return await current.recommend(ids, k, direction)
+        return await current.recommend(ids, k, direction, popularity)
 
     async def ids(self, served: Served, names: Sequence[str]) -> list[int]:
         """Return the ids of names in a result; a refusal of an unknown name offers close ones."""

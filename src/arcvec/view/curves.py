@@ -38,6 +38,7 @@ def draw_curves(
     title: str = "",
     highlighted: str = "",
     across: str = "dim (numbers stored per node)",
+    upwards: str = "AUC",
     ticks: Sequence[float] | None = None,
     overwrite: bool = False,
 ) -> None:
@@ -45,7 +46,7 @@ def draw_curves(
 
     Args:
         highlighted: method drawn in a thick black line, above the others.
-        across: what the curves have instead of dims.
+        across, upwards: what the curves have instead of dims, and of AUC.
         ticks: where that axis is labelled; by default at every dim.
     """
     if not any(curve.size for panel in curves.values() for curve in panel.values()):
@@ -60,7 +61,7 @@ def draw_curves(
         dims = [tick for tick in ticks if dims[0] / 2 <= tick <= dims[-1] * 2]
     for i, (axes, (dataset, lines)) in enumerate(zip(panels, curves.items(), strict=False)):
         _draw_lines(axes, lines, styles)
-        axes.set(title=dataset, ylabel="" if i % num_columns else "AUC")
+        axes.set(title=dataset, ylabel="" if i % num_columns else upwards)
         axes.set_xticks(dims, [f"{dim:g}" for dim in dims])
         axes.minorticks_off()
         axes.xaxis.set_visible(bool(dims))
