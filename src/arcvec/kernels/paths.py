@@ -40,7 +40,7 @@ def _push(rows, reached, nodes, next_reached, next_nodes):
 
 
 @njit(cache=True)
-def _walk(paths, num_steps, source, reached, nodes, sums):
+def walk_from(paths, num_steps, source, reached, nodes, sums):
     """Set `sums` to those of the first steps from a source, and return the nodes at their end.
 
     What has reached these is in `reached[num_steps % 2]`, times `leaving` of the next step if there
@@ -73,7 +73,7 @@ def path_sums_of_all(paths, arriving, sources):
         sums = np.empty(num_nodes)
         first = task * _SOURCES_PER_TASK
         for i in range(first, min(first + _SOURCES_PER_TASK, sources.size)):
-            ends = _walk(paths, num_steps, sources[i], reached, nodes, sums)
+            ends = walk_from(paths, num_steps, sources[i], reached, nodes, sums)
             reached[num_steps % 2][ends] = 0.0
             scores[i] = sums * arriving
     return scores
@@ -97,7 +97,7 @@ def path_sums_of_pairs(paths, arriving, sources, first_target, targets):
         sums = np.empty(num_nodes)
         first = task * _SOURCES_PER_TASK
         for i in range(first, min(first + _SOURCES_PER_TASK, sources.size)):
-            ends = _walk(paths, last, sources[i], reached, nodes, sums)
+            ends = walk_from(paths, last, sources[i], reached, nodes, sums)
             for j in range(first_target[i], first_target[i + 1]):
                 target, total = targets[j], 0.0
                 for entry in range(indptr[target], indptr[target + 1]):

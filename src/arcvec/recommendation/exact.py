@@ -215,7 +215,9 @@ class LaidOut:
         from arcvec.kernels.topk import TILE
 
         directions: tuple[Direction, ...] = ("targets", "sources")
-        return cls({one: as_tiles(embeddings.vectors(_sides(one)[1]), TILE) for one in directions})
+        return cls(
+            {one: as_tiles(embeddings.vectors(sides_of(one)[1]), TILE) for one in directions}
+        )
 
     def best_of(
         self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates
@@ -236,7 +238,7 @@ def best_of(
     """Return the answers of `top_k` for a few nodes; `tiles` are all candidates, if laid out."""
     from arcvec.kernels.topk import TILE, keep_best
 
-    own_side, other_side = _sides(candidates.direction)
+    own_side, other_side = sides_of(candidates.direction)
     known = candidates.known
     best, scores = empty_heaps(len(ids), min(k, candidates.ids.size))
     queries = padded_vectors(embeddings.vectors(own_side, ids))
@@ -271,6 +273,6 @@ def padded_vectors(vectors: Scores, rows: int = 1) -> Scores:
     return np.pad(vectors, [(0, -len(vectors) % rows), (0, -vectors.shape[1] % 4)])
 
 
-def _sides(direction: Direction) -> tuple[Side, Side]:
+def sides_of(direction: Direction) -> tuple[Side, Side]:
     """Return the side of the nodes to recommend for, and that of the candidates."""
     return ("source", "target") if direction == "targets" else ("target", "source")
