@@ -17,6 +17,7 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.link_prediction import LinkPredictionReport, link_prediction
 from arcvec.graph.split import is_split, read_split
 from arcvec.recommendation.calibration import FILE, load_calibration
+from arcvec.recommendation.rerank import load_reranker
 from arcvec.storage.atomic import require_writable
 from arcvec.view.console import (
     messages,
@@ -53,6 +54,7 @@ def evaluate(
     split: Path,
     method: Annotated[tuple[Baseline, ...], Parameter(negative_iterable=())] = (),
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    rerank: Annotated[bool, Parameter(negative=())] = False,
     ranking: bool = True,
     k: Ks = (10,),
     max_ranked_edges: int = 100_000,
@@ -67,6 +69,7 @@ def evaluate(
         split: split folder, ours or in the layout the paper's authors published.
         method: baselines to fit on the train part and measure beside the result.
         as_json: print JSON: one object, or one per method if there are several.
+        rerank: measure the second stage, which `rerank` has fitted on the train part, too.
         ranking: rank each test edge's target among all nodes (MRR, recall@k, nDCG@k, coverage).
         k: lengths of the lists of recommendations to measure, as in --k 5,10,20.
         max_ranked_edges: rank a random sample of this many test edges where there are more.
@@ -105,6 +108,12 @@ def evaluate(
             if result is not None:
                 name = f"arcvec, dim {embeddings.dim}"
                 reports[name] = measure(embeddings, progress=start(name))
+                second = load_reranker(result, embeddings, parts.train) if rerank else None
+                if second is not None:
+                    progress = start("re-ranked")
+                    reports["re-ranked"] = measure(second, progress=progress)
+                elif rerank:
+                    note("the result has no second stage: arcvec rerank RESULT --graph SPLIT")
             for name in method:
                 progress = start(name)
                 reports[name] = measure(BASELINES[name]().fit(parts.train), progress=progress)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from arcvec.embeddings import EdgeEmbeddings, Scores, Side
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.kernels.heaps import BestEdges, best_first, empty_heaps
-
-if TYPE_CHECKING:
-    from arcvec.recommendation.approximate import VectorIndex
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +78,15 @@ class Candidates:
         return mask
 
 
+class Search(Protocol):
+    """How the best candidates are found: by all products, by an index, in two stages."""
+
+    def best_of(
+        self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates
+    ) -> BestEdges:
+        """Return the k best candidates of each node and their scores, best first."""
+
+
 def known_edges(graph: Graph | None, nodes: NodeNames) -> Graph:
     """Return a graph over `nodes`, matched by name; without edges if there is none."""
     return Graph.from_edges([], [], nodes=nodes) if graph is None else graph.over(nodes)
@@ -131,7 +137,7 @@ def recommend(
     only: Iterable[object] | None = None,
     without: Iterable[object] | None = None,
     direction: Direction = "targets",
-    index: VectorIndex | LaidOut | None = None,
+    index: Search | None = None,
 ) -> tuple[NDArray[np.object_], Scores]:
     """Return the names and scores of the k best new edges of each node, best first.
 
@@ -145,7 +151,8 @@ def recommend(
         only, without: names of the nodes that may be recommended, and of nodes that may not;
             unknown names are skipped, and their number is logged.
         index: from `open_index`, for answers that are many times faster and nearly always right;
-            or `LaidOut`, for many exact searches about few nodes each.
+            `LaidOut`, for many exact searches about few nodes each; or from `load_reranker`, whose
+            second stage orders what the vectors propose.
 
     Returns:
         (q, k) names and (q, k) float32 scores; "" and -inf where there are fewer candidates.
@@ -172,7 +179,7 @@ def top_k(
     only: NodeIds | None = None,
     without: NodeIds | None = None,
     direction: Direction = "targets",
-    index: VectorIndex | LaidOut | None = None,
+    index: Search | None = None,
 ) -> BestEdges:
     """Return the ids and scores of the k best new edges of each node, best first.
 
@@ -193,7 +200,7 @@ def top_k_blocks(
     ids: NodeIds,
     k: int,
     candidates: Candidates,
-    index: VectorIndex | LaidOut | None = None,
+    index: Search | None = None,
 ) -> Iterator[tuple[NodeIds, NDArray[np.int32], Scores]]:
     """Return an iterator over some nodes and their answers of `top_k`, in bounded memory."""
     if k < 1:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,10 @@ from arcvec.embeddings import EdgeEmbeddings, EdgeScorer, Scores
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.kernels.heaps import BestEdges
-from arcvec.recommendation.exact import Candidates, Direction, LaidOut, best_of
+from arcvec.recommendation.exact import Candidates, Direction, Search, best_of
 from arcvec.recommendation.features import COUNTS, NAMES, VECTORS, Features, PairFeatures
 from arcvec.storage.atomic import new_file
 from arcvec.storage.headers import read_header, sealed, write_json
-
-if TYPE_CHECKING:
-    from arcvec.recommendation.approximate import VectorIndex
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +114,7 @@ class Reranker(EdgeScorer):
     embeddings: EdgeEmbeddings
     graph: Graph
     model: RerankModel
-    index: VectorIndex | LaidOut | None = None
+    index: Search | None = None
 
     @property
     def nodes(self) -> NodeNames:  # type: ignore[override]
@@ -232,7 +229,7 @@ def load_reranker(
     result: str | Path,
     embeddings: EdgeEmbeddings,
     graph: Graph,
-    index: VectorIndex | LaidOut | None = None,
+    index: Search | None = None,
 ) -> Reranker | None:
     """Return the second stage of a result on a graph of its nodes; None if it has none."""
     path = Path(result) / FILE
