@@ -1,6 +1,6 @@
 """What a graph and its vectors say about a node and some candidates, one node at a time.
 
-Each thread holds five float64, two int32 and two bool per node of the graph.
+Each thread holds seven float64, four int32 and one bool per node of the graph.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit, prange
 
 from arcvec.kernels.edges import find_edge
-from arcvec.kernels.paths import walk_from
+from arcvec.kernels.paths import last_step, walk_from
 from arcvec.kernels.topk import replace_worst
 
 _NODES_PER_TASK = 16
@@ -52,14 +52,6 @@ def _add_candidates(sums, known, node, allowed, taken, heap, chosen, count):
     return count
 
 
-@njit(cache=True)
-def _sum_paths(paths, node, reached, nodes, sums):
-    """Set `sums` to those over all paths of a kind from a node."""
-    num_steps = paths[7].shape[0]
-    ends = walk_from(paths, num_steps, node, reached, nodes, sums)
-    reached[num_steps % 2][ends] = 0.0
-
-
 @njit(cache=True, parallel=True)
 def describe_candidates(
     three_paths, even_paths, walks, rows, vectors, known, allowed, ids, num_best, chosen
@@ -67,10 +59,11 @@ def describe_candidates(
     """Return the features of candidates, (q, w, NUM_FEATURES) float32, and complete `chosen`.
 
     To the candidates there, `num_best` are added by the sums over `three_paths`, and as many by
-    those over `walks`.
+    those over `walks` without their last step.
 
     Args:
-        three_paths, even_paths, walks: kinds of paths, as in `arcvec.kernels.paths`.
+        three_paths, even_paths, walks: kinds of paths, as in `arcvec.kernels.paths`; the first two
+            have three steps.
         rows: indptr and indices of the graph, whose reverse edges are looked up.
         vectors: (q, d) of the nodes, and (n, d) of all candidates.
         known: indptr and indices of the candidates each node already has, which are not added.
@@ -84,17 +77,21 @@ def describe_candidates(
         where there is no candidate.
     """
     num_nodes, queries, others = allowed.size, vectors[0], vectors[1]
+    last = walks[7].shape[0] - 1
     features = np.zeros((chosen.shape[0], chosen.shape[1], NUM_FEATURES), dtype=np.float32)
     for task in prange(-(-ids.size // _NODES_PER_TASK)):
-        reached, nodes = np.zeros((2, num_nodes)), np.empty((2, num_nodes), dtype=np.int32)
+        near, near_nodes = np.zeros((2, num_nodes)), np.empty((2, num_nodes), dtype=np.int32)
+        far, far_nodes = np.zeros((2, num_nodes)), np.empty((2, num_nodes), dtype=np.int32)
         sums, taken = np.empty((PATH_KINDS, num_nodes)), ~allowed
         heap = np.empty((1, num_best)), np.empty((1, num_best), dtype=np.int32)
         start = task * _NODES_PER_TASK
         for i in range(start, min(start + _NODES_PER_TASK, ids.size)):
             node, count = ids[i], 0
-            _sum_paths(three_paths, node, reached, nodes, sums[0])
-            _sum_paths(even_paths, node, reached, nodes, sums[1])
-            _sum_paths(walks, node, reached, nodes, sums[2])
+            ends = walk_from(three_paths, 3, node, near, near_nodes, sums[0])
+            near[1][ends] = 0.0
+            # The last step, which reaches most nodes, is taken backwards from the candidates.
+            near_ends = walk_from(even_paths, 2, node, near, near_nodes, sums[1])
+            far_ends = walk_from(walks, last, node, far, far_nodes, sums[2])
             for candidate in chosen[i]:
                 if candidate >= 0:
                     chosen[i, count] = candidate
@@ -104,12 +101,15 @@ def describe_candidates(
             chosen[i, count:] = -1
             for j in range(count):
                 candidate = chosen[i, j]
-                for kind in range(PATH_KINDS):
-                    features[i, j, kind] = sums[kind, candidate]
+                features[i, j, 0] = sums[0, candidate]
+                features[i, j, 1] = last_step(even_paths, near[0], candidate)
+                longest = last_step(walks, far[last % 2], candidate)
+                features[i, j, 2] = sums[2, candidate] + longest
                 is_returned = find_edge(rows[0], rows[1], candidate, node) >= 0
                 features[i, j, PATH_KINDS] = 1.0 if is_returned else 0.0
                 product = np.float32(0.0)
                 for d in range(queries.shape[1]):
                     product += queries[i, d] * others[candidate, d]
                 features[i, j, PATH_KINDS + 1] = product
+            near[0][near_ends], far[last % 2][far_ends] = 0.0, 0.0
     return features
