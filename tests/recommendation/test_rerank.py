@@ -14,7 +14,10 @@ from arcvec.recommendation import rerank_fit
 from arcvec.recommendation.exact import recommend, top_k
 from arcvec.recommendation.rerank import FILE, Reranker, load_reranker, save_model
 from arcvec.recommendation.rerank_fit import fit_reranker
+from arcvec.recommendation.two_stages import TwoStages
+from arcvec.training.edge_projection import EdgeProjection
 from arcvec.training.quick import quick_fit
+from arcvec.training.settings import TrainSettings
 
 
 def communities(directed=True, seed=0, num_nodes=400, size=20):
@@ -171,3 +174,12 @@ def test_too_few_edges():
     path = Graph.from_edges(np.arange(50), np.arange(1, 51))
     with pytest.raises(ValueError, match="can be held out"):
         fit_reranker(noise(path), path, lambda graph: noise(graph))
+
+
+def test_both_stages_are_one_method(split):
+    training = TrainSettings(steps=5, validation_fraction=0)
+    method = TwoStages(dim=4, num_best=30, first=EdgeProjection(training=training))
+    scorer = method.fit(split.train)
+    assert scorer.embeddings.dim == 4
+    assert scorer.settings["method"] == "edge-projection"
+    assert link_prediction(scorer, split).mrr > 0.02
