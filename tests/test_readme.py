@@ -73,7 +73,7 @@ def test_commands_of_the_readme(folder):
     commands = re.findall(r"^\| `arcvec (.+?)` \|", README, re.MULTILINE)
     assert [command.split()[0] for command in commands] == [
         *("demo", "datasets", "ingest", "split", "fit", "evaluate", "score", "recommend"),
-        *("index", "calibrate", "add", "explain", "export", "plot"),
+        *("index", "rerank", "calibrate", "add", "explain", "export", "plot"),
         *("report", "explore", "serve", "experiment", "doctor"),
     ]
     for command in (text for text in commands if text.split()[0] not in ELSEWHERE):

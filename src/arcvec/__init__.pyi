@@ -28,6 +28,8 @@ from .recommendation.calibration import calibrate as calibrate
 from .recommendation.exact import recommend as recommend
 from .recommendation.explain import explain as explain
 from .recommendation.new_nodes import add_nodes as add_nodes
+from .recommendation.rerank import load_reranker as load_reranker
+from .recommendation.rerank_fit import fit_reranker as fit_reranker
 from .training.edge_projection import EdgeProjection as EdgeProjection
 from .training.edge_projection import MixedProjections as MixedProjections
 from .training.presets import load_method as load_method

@@ -268,7 +268,7 @@ ERRORS = {
     ),
     "unknown method": (
         (HEAD, DEGREES.replace("degree-product", "magic")),
-        r'method "degrees": expected one of edge-projection, degree-product, .*, got "magic"',
+        r'method "degrees": expected one of edge-projection, two-stages, .*, got "magic"',
     ),
     "unknown setting": (
         (HEAD, OURS.replace("node_dim", "nod_dim")),

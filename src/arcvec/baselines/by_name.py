@@ -49,9 +49,13 @@ class _LazyClasses(UserDict[str, Any]):
 
 BASELINES: Mapping[str, type[Method]] = _LazyClasses(_CLASSES)
 METHODS: Mapping[str, type[Method]] = _LazyClasses(
-    {"edge-projection": "training.edge_projection:EdgeProjection", **_CLASSES}
+    {
+        "edge-projection": "training.edge_projection:EdgeProjection",
+        "two-stages": "recommendation.two_stages:TwoStages",
+        **_CLASSES,
+    }
 )
-"""The baselines, and arcvec's own method first."""
+"""The baselines, and arcvec's own methods first."""
 
 CHEAP_BASELINES: tuple[Baseline, ...] = (
     "degree-product",

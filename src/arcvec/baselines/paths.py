@@ -56,15 +56,16 @@ class PathSums(EdgeScorer):
         starts, first = np.unique(sources[order], return_index=True)
         groups = starts, np.append(first, len(sources)), targets[order]
         scores = np.empty(len(sources), dtype=np.float32)
-        scores[order] = path_sums_of_pairs(self._paths, self.arriving, *groups)
+        scores[order] = path_sums_of_pairs(self.paths, self.arriving, *groups)
         return scores
 
     def score_all_targets(self, sources: NodeIds) -> Scores:
         """Return the scores of every source against every node: (len(sources), num_nodes)."""
-        return np.asarray(path_sums_of_all(self._paths, self.arriving, sources))
+        return np.asarray(path_sums_of_all(self.paths, self.arriving, sources))
 
     @cached_property
-    def _paths(self) -> tuple[Any, ...]:
+    def paths(self) -> tuple[Any, ...]:
+        """What the kernels in `arcvec.kernels.paths` take."""
         rows = []
         for graph in (self.graph, self.graph.transposed):
             weights = _NO_WEIGHTS if graph.weights is None else graph.weights
@@ -102,7 +103,7 @@ class ThreePaths(Method):
         (out, into), _ = strengths(graph)
         ends = [inverse_power(degrees, self.degree_exponent) for degrees in (out, into)]
         middle = [inverse_power(degrees, 0.5) for degrees in (into, out)]
-        return _three_steps(graph, [ends[0], *middle], ends[1])
+        return three_steps(graph, [ends[0], *middle], ends[1])
 
 
 class ThreePathsOverDegree(ThreePaths):
@@ -122,13 +123,13 @@ class ItemCosine(Method):
         """Return a scorer that keeps the graph."""
         norms = adjacency(graph).power(2).sum(axis=0)
         ones, inverse = np.ones(graph.num_nodes), inverse_power(norms, 0.5)
-        scorer = _three_steps(graph, [ones, inverse, ones], inverse)
+        scorer = three_steps(graph, [ones, inverse, ones], inverse)
         if graph.directed:
             return scorer
-        return MeanScore(scorer, _three_steps(graph, [inverse, ones, inverse], ones), graph.nodes)
+        return MeanScore(scorer, three_steps(graph, [inverse, ones, inverse], ones), graph.nodes)
 
 
-def _three_steps(graph: Graph, leaving: Sequence[_Weights], arriving: _Weights) -> PathSums:
+def three_steps(graph: Graph, leaving: Sequence[_Weights], arriving: _Weights) -> PathSums:
     """Return the scorer of the paths u -> x <- y -> v."""
     steps = [0.0, 0.0, 1.0]
     return PathSums(graph, graph.nodes, leaving, steps, arriving, backward=[False, True, False])

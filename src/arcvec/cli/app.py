@@ -18,6 +18,7 @@ _MODULES = {
     "graphs": ("datasets", "ingest", "split"),
     "fit": ("fit",),
     "extend": ("add", "calibrate", "index"),
+    "rerank": ("rerank",),
     "evaluate": ("evaluate", "plot", "report"),
     "results": ("score", "recommend", "explain", "export"),
     "serve": ("serve", "explore"),

@@ -18,6 +18,7 @@ from arcvec.evaluation.link_prediction import LinkPredictionReport, link_predict
 from arcvec.graph.split import is_split, read_split
 from arcvec.recommendation.calibration import FILE, load_calibration
 from arcvec.recommendation.exact import with_popularity
+from arcvec.recommendation.rerank import load_reranker
 from arcvec.storage.atomic import require_writable
 from arcvec.view.console import messages, method_progress, note, output, plain_print, results_tables
 from arcvec.view.figures import require_figure_names, save_figure
@@ -53,6 +54,7 @@ def evaluate(
     split: Path,
     method: Annotated[tuple[Baseline, ...], Parameter(negative_iterable=())] = (),
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    rerank: Annotated[bool, Parameter(negative=())] = False,
     ranking: bool = True,
     k: Ks = (10,),
     popularity: Popularities = (1.0,),
@@ -68,6 +70,7 @@ def evaluate(
         split: split folder, ours or in the layout the paper's authors published.
         method: baselines to fit on the train part and measure beside the result.
         as_json: print JSON: one object, or one per method if there are several.
+        rerank: measure the second stage, which `rerank` has fitted on the train part, too.
         ranking: rank each test edge's target among all nodes (MRR, recall@k, nDCG@k, coverage).
         k: lengths of the lists of recommendations to measure, as in --k 5,10,20.
         popularity: measure the result as `recommend --popularity` would use it, once for each
@@ -113,6 +116,12 @@ def evaluate(
                     name += "" if value == 1 else f", popularity {value:g}"
                     scorer = embeddings if value == 1 else with_popularity(embeddings, value)
                     reports[name] = measure(scorer, progress=start(name))
+                second = load_reranker(result, embeddings, parts.train) if rerank else None
+                if second is not None:
+                    progress = start("re-ranked")
+                    reports["re-ranked"] = measure(second, progress=progress)
+                elif rerank:
+                    note("the result has no second stage: arcvec rerank RESULT --graph SPLIT")
             for name in method:
                 progress = start(name)
                 reports[name] = measure(BASELINES[name]().fit(parts.train), progress=progress)

@@ -28,6 +28,7 @@ from arcvec.recommendation.approximate import open_index
 from arcvec.recommendation.calibration import Odds, load_calibration
 from arcvec.recommendation.exact import Candidates, Direction, known_ids, read_names, top_k_blocks
 from arcvec.recommendation.explain import explain as explain_edge
+from arcvec.recommendation.rerank import Reranker, load_reranker
 from arcvec.storage.atomic import TABLE_MARKER, require_writable
 from arcvec.storage.tables import require_table_name, write_table
 from arcvec.view.console import escape, messages, node_progress, note, output, plain_print
@@ -48,6 +49,7 @@ def score(
     /,
     *,
     probability: Probability = None,
+    rerank: Path | None = None,
     out: common.OptionalOut = None,
     overwrite: Overwrite = False,
     files: EdgeFiles = EdgeFileFlags(),  # noqa: B008
@@ -56,14 +58,19 @@ def score(
 
     Args:
         pairs: file with a source and a target in each line, in any format `ingest` reads.
+        rerank: graph folder, split folder or edge file with the known edges: score by the second
+            stage for pairs, as `rerank` has fitted it, instead of by the vectors alone.
         out: .csv, .tsv or .parquet file to write; standard output by default.
     """
     if out:
         require_writable(out, overwrite=overwrite)
     embeddings = EdgeEmbeddings.load(result)
+    if rerank and probability:
+        raise ValueError("probabilities are those of the vectors; leave --probability or --rerank")
     numbers_of = _numbers_function(result, embeddings, probability)
+    scorer = embeddings if rerank is None else _second_stage(result, embeddings, rerank)
     sources, targets = read_pairs(pairs, files)
-    scores = embeddings.score(embeddings.nodes.ids(sources), embeddings.nodes.ids(targets))
+    scores = scorer.score(embeddings.nodes.ids(sources), embeddings.nodes.ids(targets))
     columns = {"source": "VARCHAR", "target": "VARCHAR", "score": "FLOAT"}
     columns |= {"probability": "FLOAT"} if probability else {}
     numbers = (map(_plain_number, column) for column in numbers_of(scores))
@@ -84,6 +91,7 @@ def recommend(
     direction: Direction = "targets",
     popularity: float = 1,
     approximate: bool = False,
+    rerank: bool = True,
     probability: Probability = None,
     out: common.OptionalOut = None,
     workers: common.NumWorkers = None,
@@ -105,6 +113,8 @@ def recommend(
             over all nodes: from 1, as trained, to 0, taken out.
         approximate: look only where high scores are likely, by an index that is built when it is
             missing or out of date; many times faster on large graphs, and misses a few.
+        rerank: let the second stage, if `rerank` has fitted one, order what the vectors propose by
+            what the known edges say; needs --exclude, and leaves out --probability.
         out: .csv, .tsv or .parquet file to write; standard output by default. Of many workers it
             is a folder, in which each of them writes a part.
         workers: processes of this machine that share the nodes of --all; on several machines,
@@ -147,12 +157,29 @@ def recommend(
             if approximate:  # last, since building it may take long
                 with messages.status("opening the index"):
                     index = team.after_first(lambda: open_index(result, embeddings, direction))
-            blocks = top_k_blocks(embeddings, ids, min(k, len(nodes)), candidates, index)
+            second = None
+            if rerank and known is not None:
+                second = load_reranker(result, embeddings, known, index)
+            if second is not None and probability:
+                note("probabilities are those of the vectors alone: not re-ranked")
+                second = None
+            search = second or index
+            blocks = top_k_blocks(embeddings, ids, min(k, len(nodes)), candidates, search)
             # A table on the terminal shows its own progress.
             hidden = quiet or not everyone or out is None or not team.is_first
             with node_progress(len(ids), quiet=hidden) as report:
                 rows = _rows(nodes, team.in_step(blocks), report, numbers_of)
                 write_table(part or out, columns, rows, overwrite=overwrite)
+
+
+def _second_stage(result: Path, embeddings: EdgeEmbeddings, graph: Path) -> Reranker:
+    """Return the second stage of a result on a graph, or raise an error if it has none."""
+    found = load_reranker(result, embeddings, read_graph(graph, EdgeFileFlags()))
+    if found is None:
+        raise FileNotFoundError(
+            f"{result}: expected a second stage; make it with: arcvec rerank RESULT --graph GRAPH"
+        )
+    return found
 
 
 @contextmanager
@@ -248,7 +275,8 @@ def explain(
     embeddings = EdgeEmbeddings.load(result)
     embeddings.nodes.ids([from_node, to_node])  # report a typo before a graph is read
     known = None if graph is None else read_graph(graph, files)
-    found = explain_edge(embeddings, from_node, to_node, graph=known, k=k)
+    second = None if known is None else load_reranker(result, embeddings, known)
+    found = explain_edge(embeddings, from_node, to_node, graph=known, k=k, second_stage=second)
     if as_json:
         plain_print(json.dumps(found.as_dict(), indent=2, ensure_ascii=False))
         return
@@ -262,6 +290,11 @@ def explain(
         f"       left out: {source} itself{left_out}",
         soft_wrap=True,
     )
+    if found.second_stage:
+        total = sum(found.second_stage.values())
+        terms = sorted(found.second_stage.items(), key=lambda term: -term[1])
+        parts = ", ".join(f"{name} {value:+.2f}" for name, value in terms)
+        output.print(f"second stage  {total:.4f}, compared with a usual candidate: {parts}")
     if known is None:
         note("the known edges most like this one are shown with --graph")
         return

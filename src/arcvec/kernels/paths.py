@@ -40,7 +40,7 @@ def _push(rows, reached, nodes, next_reached, next_nodes):
 
 
 @njit(cache=True)
-def _walk(paths, num_steps, source, reached, nodes, sums):
+def walk_from(paths, num_steps, source, reached, nodes, sums):
     """Set `sums` to those of the first steps from a source, and return the nodes at their end.
 
     What has reached these is in `reached[num_steps % 2]`, times `leaving` of the next step if there
@@ -63,6 +63,22 @@ def _walk(paths, num_steps, source, reached, nodes, sums):
     return nodes[num_steps % 2, :count]
 
 
+@njit(cache=True)
+def last_step(paths, reached, target):
+    """Return the sum over paths that end at a target, taking their last step backwards from it.
+
+    Args:
+        reached: (n,) what `walk_from` left there, of all steps but the last.
+    """
+    last = paths[7].shape[0] - 1
+    indptr, indices, weights = paths[0:3] if paths[6][last] else paths[3:6]
+    total = 0.0
+    for entry in range(indptr[target], indptr[target + 1]):
+        value = reached[indices[entry]]
+        total += value * weights[entry] if weights.size else value
+    return paths[8][last] * total
+
+
 @njit(cache=True, parallel=True)
 def path_sums_of_all(paths, arriving, sources):
     """Return the sum over the paths from each source to every node: (s, n) float32."""
@@ -73,7 +89,7 @@ def path_sums_of_all(paths, arriving, sources):
         sums = np.empty(num_nodes)
         first = task * _SOURCES_PER_TASK
         for i in range(first, min(first + _SOURCES_PER_TASK, sources.size)):
-            ends = _walk(paths, num_steps, sources[i], reached, nodes, sums)
+            ends = walk_from(paths, num_steps, sources[i], reached, nodes, sums)
             reached[num_steps % 2][ends] = 0.0
             scores[i] = sums * arriving
     return scores
@@ -88,21 +104,17 @@ def path_sums_of_pairs(paths, arriving, sources, first_target, targets):
     Args:
         first_target: (s + 1,) where in `targets` those of each source start.
     """
-    backward, leaving, step_weights = paths[6:9]
-    num_nodes, last = arriving.size, leaving.shape[0] - 1
-    indptr, indices, weights = paths[0:3] if backward[last] else paths[3:6]
+    num_nodes, last = arriving.size, paths[7].shape[0] - 1
     scores = np.empty(targets.size, dtype=np.float32)
     for task in prange(-(-sources.size // _SOURCES_PER_TASK)):
         reached, nodes = np.zeros((2, num_nodes)), np.empty((2, num_nodes), dtype=np.int32)
         sums = np.empty(num_nodes)
         first = task * _SOURCES_PER_TASK
         for i in range(first, min(first + _SOURCES_PER_TASK, sources.size)):
-            ends = _walk(paths, last, sources[i], reached, nodes, sums)
+            ends = walk_from(paths, last, sources[i], reached, nodes, sums)
             for j in range(first_target[i], first_target[i + 1]):
-                target, total = targets[j], 0.0
-                for entry in range(indptr[target], indptr[target + 1]):
-                    value = reached[last % 2, indices[entry]]
-                    total += value * weights[entry] if weights.size else value
-                scores[j] = (sums[target] + step_weights[last] * total) * arriving[target]
+                target = targets[j]
+                total = sums[target] + last_step(paths, reached[last % 2], target)
+                scores[j] = total * arriving[target]
             reached[last % 2][ends] = 0.0
     return scores

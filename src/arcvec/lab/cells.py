@@ -167,7 +167,7 @@ _read_split_once = lru_cache(maxsize=1)(read_split)
 def _measure(task: Task) -> dict[str, Any]:
     split = _read_split_once(task.split)
     method = METHODS[task.method].model_validate(task.settings)
-    if task.method == "edge-projection":
+    if task.method in ("edge-projection", "two-stages"):
         # Import torch before the clock starts.
         import arcvec.training.fit  # noqa: F401
     with suppress(OSError):  # Linux: measure peak memory from here on

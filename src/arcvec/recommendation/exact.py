@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from arcvec.embeddings import EdgeEmbeddings, Scores, Side
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.kernels.heaps import BestEdges, best_first, empty_heaps
-
-if TYPE_CHECKING:
-    from arcvec.recommendation.approximate import VectorIndex
 
 logger = logging.getLogger(__name__)
 
@@ -99,6 +96,15 @@ class Candidates:
         return vectors - np.float32(1 - self.popularity) * embeddings.mean_vectors[side]
 
 
+class Search(Protocol):
+    """How the best candidates are found: by all products, by an index, in two stages."""
+
+    def best_of(
+        self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates
+    ) -> BestEdges:
+        """Return the k best candidates of each node and their scores, best first."""
+
+
 def known_edges(graph: Graph | None, nodes: NodeNames) -> Graph:
     """Return a graph over `nodes`, matched by name; without edges if there is none."""
     return Graph.from_edges([], [], nodes=nodes) if graph is None else graph.over(nodes)
@@ -150,7 +156,7 @@ def recommend(
     without: Iterable[object] | None = None,
     direction: Direction = "targets",
     popularity: float = 1,
-    index: VectorIndex | LaidOut | None = None,
+    index: Search | None = None,
 ) -> tuple[NDArray[np.object_], Scores]:
     """Return the names and scores of the k best new edges of each node, best first.
 
@@ -166,7 +172,8 @@ def recommend(
         popularity: how much the popularity of a node counts, its mean score over all nodes: from 1,
             as trained, to 0, where scores say how much more than average an edge is to be expected.
         index: from `open_index`, for answers that are many times faster and nearly always right;
-            or `LaidOut`, for many exact searches about few nodes each.
+            `LaidOut`, for many exact searches about few nodes each; or from `load_reranker`, whose
+            second stage orders what the vectors propose.
 
     Returns:
         (q, k) names and (q, k) float32 scores; "" and -inf where there are fewer candidates.
@@ -202,7 +209,7 @@ def top_k(
     without: NodeIds | None = None,
     direction: Direction = "targets",
     popularity: float = 1,
-    index: VectorIndex | LaidOut | None = None,
+    index: Search | None = None,
 ) -> BestEdges:
     """Return the ids and scores of the k best new edges of each node, best first.
 
@@ -229,7 +236,7 @@ def top_k_blocks(
     ids: NodeIds,
     k: int,
     candidates: Candidates,
-    index: VectorIndex | LaidOut | None = None,
+    index: Search | None = None,
 ) -> Iterator[tuple[NodeIds, NDArray[np.int32], Scores]]:
     """Return an iterator over some nodes and their answers of `top_k`, in bounded memory."""
     if k < 1:
@@ -251,7 +258,9 @@ class LaidOut:
         from arcvec.kernels.topk import TILE
 
         directions: tuple[Direction, ...] = ("targets", "sources")
-        return cls({one: as_tiles(embeddings.vectors(_sides(one)[1]), TILE) for one in directions})
+        return cls(
+            {one: as_tiles(embeddings.vectors(sides_of(one)[1]), TILE) for one in directions}
+        )
 
     def best_of(
         self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates
@@ -272,7 +281,7 @@ def best_of(
     """Return the answers of `top_k` for a few nodes; `tiles` are all candidates, if laid out."""
     from arcvec.kernels.topk import TILE, keep_best
 
-    own_side, other_side = _sides(candidates.direction)
+    own_side, other_side = sides_of(candidates.direction)
     known = candidates.known
     best, scores = empty_heaps(len(ids), min(k, candidates.ids.size))
     queries = padded_vectors(candidates.queries(embeddings, ids, own_side))
@@ -307,6 +316,6 @@ def padded_vectors(vectors: Scores, rows: int = 1) -> Scores:
     return np.pad(vectors, [(0, -len(vectors) % rows), (0, -vectors.shape[1] % 4)])
 
 
-def _sides(direction: Direction) -> tuple[Side, Side]:
+def sides_of(direction: Direction) -> tuple[Side, Side]:
     """Return the side of the nodes to recommend for, and that of the candidates."""
     return ("source", "target") if direction == "targets" else ("target", "source")

@@ -11,6 +11,7 @@ from arcvec.embeddings import EdgeEmbeddings, Scores, Side
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds
 from arcvec.recommendation.exact import known_edges
+from arcvec.recommendation.rerank import Reranker
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Explanation:
     known: bool | None  # whether the edge is in the graph; None without a graph
     similar_sources: tuple[KnownEdge, ...]  # to the same target, most similar first
     similar_targets: tuple[KnownEdge, ...]  # from the same source, most similar first
+    second_stage: dict[str, float] | None = None  # what each feature adds to its score, by name
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything by name, known edges as mappings; ready for JSON."""
@@ -53,8 +55,11 @@ def explain(
     *,
     graph: Graph | None = None,
     k: int = 5,
+    second_stage: Reranker | None = None,
 ) -> Explanation:
     """Return the score and rank of an edge, and the k known edges most like it on each side.
+
+    Score and rank are those of the vectors; `second_stage` adds what re-ranks them.
 
     >>> from arcvec.graph.names import NodeNames
     >>> vectors = np.array([[2, 1], [1, 2], [1, 3]], dtype=np.float32)
@@ -95,6 +100,7 @@ def explain(
         known=None if graph is None else v in targets_of_u,
         similar_sources=_similar(embeddings, "source", u, sources_of_v, v, k),
         similar_targets=_similar(embeddings, "target", v, targets_of_u, u, k),
+        second_stage=None if second_stage is None else second_stage.terms(u, v),
     )
 
 

@@ -16,6 +16,7 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.recommendation.exact import LaidOut
+from arcvec.recommendation.rerank import Reranker, load_reranker
 from arcvec.view.plane import graph_over
 
 _ATTEMPTS = 10  # reads of a folder that is replaced meanwhile
@@ -71,6 +72,7 @@ class Served:
     known: Graph
     has_graph: bool
     completion: Completion
+    second_stage: Reranker | None = None
 
     @classmethod
     def of(cls, embeddings: EdgeEmbeddings, graph: Graph | None = None) -> Served:
@@ -116,7 +118,11 @@ def load_served(result: Path, open_graph: Callable[[], Graph] | None = None) -> 
         if error is not None:
             raise error
         in_memory = replace(embeddings, nodes=NodeNames(np.array(embeddings.nodes.text)))
-        return Served.of(in_memory, None if open_graph is None else open_graph())
+        served = Served.of(in_memory, None if open_graph is None else open_graph())
+        if not served.has_graph:
+            return served
+        second = load_reranker(result, in_memory, served.known, served.laid_out)
+        return replace(served, second_stage=second)
     raise ValueError(f"{result}: changed {_ATTEMPTS} times while it was read; write it less often")
 
 

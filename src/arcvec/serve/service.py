@@ -82,7 +82,8 @@ class Batches:
             self._metrics.batch_nodes.inc(len(batch))
             try:
                 num_products = len(batch) * self.served.laid_out.tiles[batch[0].direction].size
-                if num_products <= _QUICK_PRODUCTS and batch[0].k <= _MAX_CACHED_K:
+                is_quick = num_products <= _QUICK_PRODUCTS and batch[0].k <= _MAX_CACHED_K
+                if is_quick and self.served.second_stage is None:
                     answers = self.search(batch)
                 else:  # in the worker, so that other requests go on
                     loop = asyncio.get_running_loop()
@@ -113,7 +114,7 @@ class Batches:
         embeddings, direction = self.served.embeddings, batch[0].direction
         nodes, ids = embeddings.nodes, np.array([asked.node for asked in batch])
         largest_k = min(max(asked.k for asked in batch), len(nodes))
-        known, index = self.served.known, self.served.laid_out
+        known, index = self.served.known, self.served.second_stage or self.served.laid_out
         with _ONE_SEARCH:
             best, scores = top_k(
                 embeddings,

@@ -1,0 +1,125 @@
+"""Candidates for the second stage, and what the graph and the vectors say about each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arcvec.baselines.paths import PageRank, PathSums, ThreePaths, three_steps
+from arcvec.embeddings import EdgeEmbeddings, Scores
+from arcvec.graph.graph import Graph
+from arcvec.graph.matrices import inverse_power, strengths
+from arcvec.graph.names import NodeIds
+from arcvec.recommendation.exact import Candidates, Direction, sides_of
+
+Features: TypeAlias = NDArray[np.float32]  # (..., len(NAMES))
+
+NAMES = {
+    "three_paths": "three paths",
+    "even_three_paths": "three paths that avoid hubs",
+    "pagerank": "short walks",
+    "reverse_edge": "an edge back",
+    "vectors": "the vectors",
+    "candidate_in_degree": "edges into the candidate",
+    "candidate_out_degree": "edges out of the candidate",
+    "node_in_degree": "edges into the node",
+    "node_out_degree": "edges out of the node",
+}
+"""The features in the order of their columns, and what `explain` calls them."""
+
+COUNTS = ("three_paths", "even_three_paths", "pagerank")  # features of which the log is taken
+VECTORS = list(NAMES).index("vectors")
+
+_ROWS = 256  # nodes described at once: with 600 candidates each, 5.5 MB
+
+
+@dataclass(frozen=True, eq=False)
+class PairFeatures:
+    """Describes pairs of a node and a candidate by a graph and vectors of the same nodes.
+
+    Attributes:
+        graph: its rows are those of the nodes asked about; transposed if sources are recommended.
+        queries, others: (num_nodes, d) vectors of these nodes and of the candidates.
+    """
+
+    graph: Graph
+    queries: Scores
+    others: Scores
+
+    @classmethod
+    def of(cls, embeddings: EdgeEmbeddings, graph: Graph, direction: Direction) -> PairFeatures:
+        """Return the features of one direction; the graph has the nodes of the embeddings."""
+        oriented = graph if direction == "targets" else graph.transposed
+        own, other = (np.ascontiguousarray(embeddings.vectors(s)) for s in sides_of(direction))
+        return cls(oriented, own, other)
+
+    def blocks(
+        self, ids: NodeIds, chosen: NDArray[np.int32], num_best: int, candidates: Candidates
+    ) -> Iterator[tuple[slice, NDArray[np.int32], Features]]:
+        """Yield rows, their candidates and features; memory holds a few hundred rows at a time.
+
+        Args:
+            chosen: (q, c) candidates of each node, -1 where there are fewer.
+            num_best: as many more are added by three paths, and as many by short walks.
+
+        Yields:
+            (r, w) candidates, -1 where there are fewer, and (r, w, f) features.
+        """
+        from arcvec.kernels import pair_features
+
+        describe: Any = pair_features.describe_candidates
+        num_measured = pair_features.NUM_FEATURES
+        graph, known = self.graph, candidates.known
+        more = np.full((_ROWS, 2 * num_best), -1, dtype=np.int32)
+        for start in range(0, len(ids), _ROWS):
+            rows = slice(start, start + _ROWS)
+            nodes = np.asarray(ids[rows])
+            found = np.concatenate([chosen[rows], more[: len(nodes)]], axis=1)
+            measured = describe(
+                *self._paths,
+                *((graph.indptr, graph.indices), (self.queries[nodes], self.others)),
+                *((known.indptr, known.indices), candidates.allowed, nodes, num_best, found),
+            )
+            features = np.empty((*found.shape, len(NAMES)), dtype=np.float32)
+            features[..., :num_measured] = measured
+            features[..., num_measured:-2] = self._log_degrees[found]
+            features[..., -2:] = self._log_degrees[nodes][:, None]
+            yield rows, found, features
+
+    def of_pairs(self, ids: NodeIds, others: NodeIds) -> Features:
+        """Return the features of each pair ids[i], others[i]: (p, f)."""
+        features = np.empty((len(ids), len(NAMES)), dtype=np.float32)
+        order = np.argsort(ids, kind="stable")
+        nodes, first = np.unique(ids[order], return_index=True)
+        counts = np.diff(np.append(first, len(ids)))
+        # A row has up to 256 candidates of a node, so that few rows are mostly empty.
+        parts = -(-counts // _ROWS)
+        places = np.arange(len(ids)) - np.repeat(first, counts)
+        row = np.repeat(np.cumsum(parts) - parts, counts) + places // _ROWS
+        column = places % _ROWS
+        chosen = np.full((parts.sum(), column.max(initial=0) + 1), -1, dtype=np.int32)
+        chosen[row, column] = others[order]
+        nobody = Candidates.of(self.graph.nodes, "targets")
+        for rows, _, found in self.blocks(np.repeat(nodes, parts), chosen, 0, nobody):
+            here = slice(*np.searchsorted(row, [rows.start, rows.stop]))
+            features[order[here]] = found[row[here] - rows.start, column[here]]
+        return features
+
+    @cached_property
+    def _log_degrees(self) -> Features:
+        degrees = self.graph.in_degrees, self.graph.out_degrees
+        return np.log1p(np.stack(degrees, axis=1), dtype=np.float32)
+
+    @cached_property
+    def _paths(self) -> tuple[Any, ...]:
+        (out, into), _ = strengths(self.graph)
+        ones = np.ones(self.graph.num_nodes)
+        middle = [inverse_power(degrees, 1.0) for degrees in (into, out)]
+        even = three_steps(self.graph, [ones, *middle], ones)
+        kinds: list[PathSums] = [ThreePaths().fit(self.graph), even, PageRank().fit(self.graph)]
+        return tuple(kind.paths for kind in kinds)

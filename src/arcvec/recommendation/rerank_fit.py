@@ -1,0 +1,283 @@
+"""Fit the second stage on edges that neither its features nor its vectors have seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arcvec.embeddings import EdgeEmbeddings, Scores
+from arcvec.evaluation.curves import roc_auc
+from arcvec.graph.graph import Graph
+from arcvec.graph.names import EdgeArray, NodeIds
+from arcvec.graph.non_edges import draw_non_edges
+from arcvec.graph.split import cut_edges
+from arcvec.recommendation.exact import Candidates, Direction, best_of
+from arcvec.recommendation.features import COUNTS, NAMES, VECTORS, Features, PairFeatures
+from arcvec.recommendation.rerank import (
+    NUM_BEST,
+    Head,
+    Matrix,
+    Question,
+    RerankModel,
+    inputs_of,
+)
+
+_HELD_OUT, _OF_SPARE = 0.1, 0.25  # largest parts of all edges, and of those outside a forest
+_MIN_EDGES, _MAX_EDGES = 20, 4000
+_L2 = 1e-3
+_SMALL = 0.1  # quantile of the positive counts that is added before the logarithm
+
+
+def fit_reranker(
+    embeddings: EdgeEmbeddings,
+    graph: Graph,
+    refit: Callable[[Graph], EdgeEmbeddings],
+    *,
+    num_best: int = NUM_BEST,
+    seed: int = 0,
+) -> RerankModel:
+    """Return the second stage of a result, fitted on edges held out of its graph.
+
+    Args:
+        graph: the edges that the vectors learned from.
+        refit: returns vectors like those of the result, for a graph without the held-out edges.
+    """
+    graph = graph.over(embeddings.nodes)
+    seen, held_out = _hold_out(graph, seed)
+    stand_in = refit(seen)
+    heads: dict[Question, Head] = {}
+    directions: tuple[Direction, ...] = ("targets", "sources") if graph.directed else ("targets",)
+    for direction in directions:
+        edges = held_out if direction == "targets" else held_out[:, ::-1]
+        if not graph.directed:
+            edges = np.concatenate([edges, edges[:, ::-1]])
+        features = PairFeatures.of(stand_in, seen, direction)
+        lists = _Lists.of(features, edges, stand_in, direction, num_best, seed)
+        pairs = lists.nodes[~lists.is_edge], lists.others[~lists.is_edge]
+        own_scores = embeddings.score(*(pairs if direction == "targets" else pairs[::-1]))
+        heads[direction] = lists.fit(own_scores, seed)
+    if not graph.directed:
+        heads["sources"] = heads["targets"]
+    features = PairFeatures.of(stand_in, seen, "targets")
+    heads["pairs"] = _fit_pairs(features, embeddings, graph, held_out, seed)
+    prints = embeddings.fingerprint("source"), embeddings.fingerprint("target")
+    return RerankModel(heads, graph.fingerprint, prints, num_best)
+
+
+def _hold_out(graph: Graph, seed: int) -> tuple[Graph, EdgeArray]:
+    """Return the graph without some edges, as connected as before, and these."""
+    spare = graph.num_edges - graph.num_nodes  # outside a spanning forest, at least
+    fraction = min(_HELD_OUT, _OF_SPARE * spare / max(1, graph.num_edges))
+    if fraction * graph.num_edges < _MIN_EDGES:
+        raise ValueError(
+            f"expected a graph of which {_MIN_EDGES} edges can be held out and most others stay, "
+            f"got {graph!r}; recommend without a second stage"
+        )
+    seen, edges, _ = cut_edges(graph, fraction, 0.0, seed)
+    return seen, edges[edges[:, 0] != edges[:, 1]]
+
+
+def _floors(features: Features) -> Matrix:
+    floors = np.zeros(len(NAMES))
+    for i, name in enumerate(NAMES):
+        positive = features[:, i][features[:, i] > 0]
+        if name in COUNTS:
+            floors[i] = np.quantile(positive, _SMALL) if positive.size else 1.0
+    return floors
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """Standardised features of real candidates: how they were, and the numbers."""
+
+    floor: Matrix
+    mean: Matrix
+    scale: Matrix
+    numbers: Features
+
+    @classmethod
+    def of(cls, features: Features) -> _Scaled:
+        floor = _floors(features)
+        inputs = inputs_of(features, floor.tolist())
+        mean, scale = inputs.mean(axis=0, dtype=np.float64), inputs.std(axis=0, dtype=np.float64)
+        scale[scale < 1e-6] = 1.0
+        numbers = (inputs - mean.astype(np.float32)) / scale.astype(np.float32)
+        return cls(floor, mean, scale, numbers)
+
+    def head(self, weight: Matrix, own_scores: Scores, **gain: Any) -> Head:
+        """Return the head for vectors with these scores of non-edges, not for their stand-in."""
+        mean, scale = self.mean.copy(), self.scale.copy()
+        mean[VECTORS], scale[VECTORS] = own_scores.mean(), own_scores.std() or 1.0
+        columns = {"floor": self.floor, "mean": mean, "scale": scale, "weight": weight}
+        parts: dict[str, Any] = {name: tuple(part.tolist()) for name, part in columns.items()}
+        return Head(**parts, **gain)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lists:
+    """Candidates of some nodes, and which of them are held-out edges.
+
+    Attributes:
+        nodes, others: (p,) each candidate, node by node; `row` numbers the nodes.
+        is_edge: (p,) bool.
+        num_edges: held-out edges of these nodes, whether among the candidates or not.
+    """
+
+    nodes: NodeIds
+    others: NodeIds
+    row: NDArray[np.int64]
+    is_edge: NDArray[np.bool_]
+    features: Features
+    num_edges: int
+
+    @classmethod
+    def of(
+        cls,
+        features: PairFeatures,
+        edges: EdgeArray,
+        embeddings: EdgeEmbeddings,
+        direction: Direction,
+        num_best: int,
+        seed: int,
+    ) -> _Lists:
+        """Return the candidates of nodes that have held-out edges, of up to 4,000 of these."""
+        drawn = np.random.default_rng([seed, 1]).permutation(edges)[:_MAX_EDGES]
+        ids = np.unique(drawn[:, 0])
+        wanted = Graph.from_edges(*edges.T, nodes=features.graph.nodes)
+        known = features.graph if direction == "targets" else features.graph.transposed
+        candidates = Candidates.of(features.graph.nodes, direction, exclude=known)
+        proposed, _ = best_of(embeddings, ids, num_best, candidates)
+        parts = []
+        for rows, chosen, measured in features.blocks(ids, proposed, num_best, candidates):
+            row, column = np.nonzero(chosen >= 0)
+            nodes, others = ids[rows][row], chosen[row, column]
+            is_edge = wanted.has_edges(nodes, others)
+            parts.append((nodes, others, row + rows.start, is_edge, measured[row, column]))
+        nodes, others, row, is_edge, measured = map(np.concatenate, zip(*parts, strict=True))
+        return cls(nodes, others, row, is_edge, measured, int(wanted.out_degrees[ids].sum()))
+
+    def fit(self, own_scores: Scores, seed: int) -> Head:
+        """Return the head that orders the candidates, and its gain, measured by cross-fitting."""
+        scaled = _Scaled.of(self.features)
+        fold = np.random.default_rng([seed, 2]).integers(2, size=self.row[-1] + 1)[self.row]
+        scores = np.empty(len(self.row))
+        for part in (0, 1):
+            weight = self._weight(scaled.numbers, fold == part)
+            scores[fold != part] = scaled.numbers[fold != part] @ weight
+        ours, theirs = (self._reciprocal_ranks(s) for s in (scores, self.features[:, VECTORS]))
+        gains = np.bincount(self.row[self.is_edge], weights=ours - theirs)
+        return scaled.head(
+            self._weight(scaled.numbers, np.ones(len(self.row), dtype=np.bool_)),
+            own_scores,
+            vectors=float(theirs.sum() / self.num_edges),
+            gain=float(gains.sum() / self.num_edges),
+            standard_error=float(np.sqrt(np.square(gains).sum()) / self.num_edges),
+            found=float(self.is_edge.sum() / self.num_edges),
+        )
+
+    def _reciprocal_ranks(self, scores: NDArray[np.floating]) -> Matrix:
+        """Return 1 / rank of each held-out edge, among candidates that are none."""
+        order = np.lexsort((-scores, self.row))
+        others = np.cumsum(~self.is_edge[order])
+        starts = np.searchsorted(self.row[order], np.arange(self.row[-1] + 1))
+        before = np.append(0, others)[starts]
+        ranks = np.empty(len(order))
+        ranks[order] = 1 + others - before[self.row[order]]
+        return 1 / ranks[self.is_edge]
+
+    def _weight(self, numbers: Features, kept: NDArray[np.bool_]) -> Matrix:
+        """Return the weights by which held-out edges come before the other candidates."""
+        row = np.unique(self.row[kept], return_inverse=True)[1]
+        inputs, is_edge = numbers[kept], self.is_edge[kept]
+        edges, edge_row = np.flatnonzero(is_edge), row[is_edge]
+        starts = np.searchsorted(row, np.arange(row.max(initial=-1) + 1))
+
+        def loss(weight: Matrix) -> tuple[float, Matrix]:
+            scores = (inputs @ weight.astype(np.float32)).astype(np.float64)
+            largest = np.maximum.reduceat(scores, starts)
+            powers = np.exp(scores - largest[row])
+            sums = np.add.reduceat(np.where(is_edge, 0.0, powers), starts)
+            # Each edge competes with the candidates that are none, not with other edges.
+            totals = sums[edge_row] + powers[edges]
+            value = (np.log(totals) - np.log(powers[edges])).sum()
+            errors = powers * np.bincount(edge_row, weights=1 / totals, minlength=starts.size)[row]
+            errors[edges] = powers[edges] / totals - 1
+            slope = inputs.T @ errors.astype(np.float32)
+            count = max(1, edges.size)
+            penalty = _L2 * weight @ weight / 2
+            return value / count + penalty, slope / count + _L2 * weight
+
+        return _minimise(loss, inputs.shape[1])
+
+
+def _minimise(loss: Callable[[Matrix], tuple[float, Matrix]], size: int) -> Matrix:
+    from scipy.optimize import minimize
+
+    found = minimize(loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": 100})
+    return np.asarray(found.x)
+
+
+def _fit_pairs(
+    features: PairFeatures,
+    embeddings: EdgeEmbeddings,
+    graph: Graph,
+    edges: EdgeArray,
+    seed: int,
+) -> Head:
+    """Return the head that tells edges from random non-edges and reversed one-way edges."""
+    generator = np.random.default_rng([seed, 3])
+    edges = generator.permutation(edges)[:_MAX_EDGES]
+    negatives = [draw_non_edges(graph, len(edges), generator)]
+    if graph.directed:
+        # As many reverses of edges that the features have seen as of those they have not.
+        trained = np.stack(features.graph.edges_at(_draw(features.graph, len(edges), generator)), 1)
+        for one_way in (edges, trained):
+            reverse = one_way[:, ::-1]
+            negatives.append(reverse[~graph.has_edges(reverse[:, 0], reverse[:, 1])])
+    pairs = np.concatenate([edges, *negatives])
+    is_edge = np.arange(len(pairs)) < len(edges)
+    measured = features.of_pairs(pairs[:, 0], pairs[:, 1])
+    scaled = _Scaled.of(measured)
+    inputs = np.concatenate([scaled.numbers, np.ones((len(pairs), 1), dtype=np.float32)], axis=1)
+
+    def fitted(kept: NDArray[np.bool_]) -> Matrix:
+        sign = np.where(is_edge[kept], 1.0, -1.0)
+
+        def loss(weight: Matrix) -> tuple[float, Matrix]:
+            margins = sign * (inputs[kept] @ weight.astype(np.float32))
+            errors = -sign / (1 + np.exp(np.minimum(margins, 50)))
+            slope = inputs[kept].T @ errors.astype(np.float32) / len(sign)
+            value = np.logaddexp(0, -margins).mean() + _L2 * weight @ weight / 2
+            return value, slope + _L2 * weight
+
+        return _minimise(loss, inputs.shape[1])
+
+    fold = generator.integers(2, size=len(pairs))
+    scores, alone = np.empty(len(pairs)), measured[:, VECTORS]
+    gains = []
+    for part in (0, 1):
+        scores[fold != part] = inputs[fold != part] @ fitted(fold == part)
+        rest = fold != part
+        gains.append(_auc(scores[rest], is_edge[rest]) - _auc(alone[rest], is_edge[rest]))
+    weight = fitted(np.ones(len(pairs), dtype=np.bool_))
+    return scaled.head(
+        weight[:-1],
+        embeddings.score(*pairs[~is_edge].T),
+        vectors=_auc(alone, is_edge),
+        gain=float(np.mean(gains)),
+        standard_error=float(abs(gains[0] - gains[1]) / 2),
+        found=1.0,
+    )
+
+
+def _draw(graph: Graph, count: int, generator: np.random.Generator) -> NodeIds:
+    """Return positions of that many edges of a graph, or of all."""
+    return generator.choice(graph.num_edges, min(count, graph.num_edges), replace=False)
+
+
+def _auc(scores: NDArray[np.floating], is_edge: NDArray[np.bool_]) -> float:
+    return roc_auc(scores[is_edge], scores[~is_edge])
