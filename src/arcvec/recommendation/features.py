@@ -10,10 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arcvec.baselines.paths import PageRank, PathSums, ThreePaths, three_steps
 from arcvec.embeddings import EdgeEmbeddings, Scores
 from arcvec.graph.graph import Graph
-from arcvec.graph.matrices import inverse_power, strengths
 from arcvec.graph.names import NodeIds
 from arcvec.recommendation.exact import Candidates, Direction, sides_of
 
@@ -117,9 +115,13 @@ class PairFeatures:
 
     @cached_property
     def _paths(self) -> tuple[Any, ...]:
+        # scipy and numba: commands that re-rank nothing start without them.
+        from arcvec.baselines.paths import PageRank, ThreePaths, three_steps
+        from arcvec.graph.matrices import inverse_power, strengths
+
         (out, into), _ = strengths(self.graph)
         ones = np.ones(self.graph.num_nodes)
         middle = [inverse_power(degrees, 1.0) for degrees in (into, out)]
         even = three_steps(self.graph, [ones, *middle], ones)
-        kinds: list[PathSums] = [ThreePaths().fit(self.graph), even, PageRank().fit(self.graph)]
+        kinds = [ThreePaths().fit(self.graph), even, PageRank().fit(self.graph)]
         return tuple(kind.paths for kind in kinds)

@@ -121,7 +121,7 @@ class LeastSquares:
         both = torch.cat([source + target, source - target], dim=1)
         signs = torch.ones(2 * self.columns)
         signs[self.columns :] = -1
-        return Sides(both, both, scale=signs / 4)
+        return Sides(both, both.clone(), scale=signs / 4)
 
     @cached_property
     def partition(self) -> Partition:
