@@ -107,6 +107,7 @@ def every_command(tmp_path, edges):
         "evaluate": (result, "--split", split),
         "calibrate": (result, "--graph", graph),
         "score": (result, edges),
+        "rerank": (result, "--graph", graph),
         "recommend": (result, "--all", "--exclude", graph),
         "index": (result,),
         "explain": (result, "a", "b", "--graph", graph),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
+from arcvec.graph.graph import Graph
 from arcvec.model.sides import Sides
 from arcvec.parallel.alone import Alone
 from arcvec.training.average import Vectors, average
@@ -87,12 +88,12 @@ def fit_ranking(likelihood: Fit, ranking: RankingSettings, dim: int) -> Ranked:
     graph, validation = likelihood.graph, likelihood.validation
     sweeps = num_sweeps(ranking, with_trials=validation is not None)
     if validation is None:
-        order = _learn_order(likelihood, ranking, dim // 2, sweeps)
+        order = _learn_order(likelihood, ranking, _columns(graph, dim), sweeps)
         alone = [order.sides], [1.0]
         return Ranked(order.choice, sweeps, None, 0.0, SourceLevel(), None, None, *alone)
     has_likelihood = ranking.likelihood_share != 0
-    columns = max(1, (dim - has_likelihood * likelihood.dim) // 2 - graph.directed)
-    order = _learn_order(likelihood, ranking, columns, sweeps)
+    left = dim - has_likelihood * likelihood.dim - 2 * graph.directed
+    order = _learn_order(likelihood, ranking, _columns(graph, left), sweeps)
     assert order.watched is not None
     watched, parts, weights = order.watched, [order.sides], [1.0]
     likely, share = None, 0.0
@@ -116,6 +117,11 @@ def fit_ranking(likelihood: Fit, ranking: RankingSettings, dim: int) -> Ranked:
         weights.append(1.0)
     gain = validation.mean_gain(watched)
     return Ranked(order.choice, sweeps, likely, share, level, gain, auc, parts, weights)
+
+
+def _columns(graph: Graph, dim: int) -> int:
+    """Return the numbers of one side; without directions both are nearly the same, up to signs."""
+    return max(1, dim // 2 if graph.directed else dim)
 
 
 def _learn_order(fit: Fit, ranking: RankingSettings, columns: int, sweeps: int) -> Order:
