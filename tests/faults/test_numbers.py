@@ -52,7 +52,7 @@ for weighted in (False, True):
         digests[name] = [hashlib.sha256(part.tobytes()).hexdigest() for part in made]
 split = split_edges(Graph.from_edges(*ends, nodes=512), test_fraction=0.2, seed=0)
 training = TrainSettings(steps=20, batch_pairs=2000, validation_fraction=0)
-fitted = EdgeProjection(dim=16, seed=0, training=training).fit(split.train)
+fitted = EdgeProjection(goal="pairs", dim=16, seed=0, training=training).fit(split.train)
 scores = [fitted.score(*ends.T) for ends in (split.test, split.test_negatives)]
 auc = roc_auc(*scores)
 json.dump({"threads": numba.get_num_threads(), "digests": digests, "auc": auc}, sys.stdout)

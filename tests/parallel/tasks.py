@@ -64,7 +64,7 @@ def make_graph(directed=True, scale=9):
 def make_fit(name, workers=None, folder=None):
     config = dict(CONFIGS[name])
     graph = make_graph(config.pop("directed", True))
-    method = EdgeProjection(dim=8, seed=3, **config)
+    method = EdgeProjection(goal="pairs", dim=8, seed=3, **config)
     parts = (graph, method.walks, method.negatives, method.model, method.training)
     losses = []
     hooks = Hooks(report=lambda progress: losses.append(progress.loss), checkpoint=folder)

@@ -11,7 +11,9 @@ from arcvec.training.settings import TrainSettings
 from tests.training.test_edge_projection import planted_graph
 
 METHOD = EdgeProjection(
-    dim=8, training=TrainSettings(steps=12, batch_pairs=500, evaluate_every=2, patience=2)
+    goal="pairs",
+    dim=8,
+    training=TrainSettings(steps=12, batch_pairs=500, evaluate_every=2, patience=2),
 )
 LONGER = METHOD.model_copy(update={"training": METHOD.training.model_copy(update={"steps": 200})})
 

@@ -107,6 +107,7 @@ def test_a_fit_has_its_dim_with_a_discount_too(graph, kind, members):
 
     def fit(**training):
         return EdgeProjection(
+            goal="pairs",
             dim=8,
             members=members,
             walks=WalkSettings(window=5),
@@ -141,5 +142,7 @@ def test_where_nothing_can_ask_for_it_there_is_none(graph, settings):
 def test_unit_vectors_have_no_room_for_it():
     with pytest.raises(ValidationError, match=r"no room for training\.degree_discount"):
         EdgeProjection(
-            model=ModelSettings(unit_norm=True), training=TrainSettings(degree_discount=1.0)
+            goal="pairs",
+            model=ModelSettings(unit_norm=True),
+            training=TrainSettings(degree_discount=1.0),
         )

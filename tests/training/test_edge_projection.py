@@ -27,6 +27,7 @@ def planted_graph(num_nodes=300, rank=3, directed=True):
 def test_training_finds_a_planted_graph(directed, hidden, kind):
     split = split_edges(planted_graph(directed=directed), test_fraction=0.3, seed=0)
     method = EdgeProjection(
+        goal="pairs",
         dim=8,
         negatives=NegativeSettings(kind=kind),
         walks=WalkSettings(window=1),
@@ -61,6 +62,7 @@ def test_several_projections_find_a_planted_graph(kind):
 def test_symmetric_models_find_a_planted_graph(hidden):
     split = split_edges(planted_graph(directed=False), test_fraction=0.3, seed=0)
     method = EdgeProjection(
+        goal="pairs",
         dim=8,
         walks=WalkSettings(window=1),
         model=ModelSettings(kind="symmetric", hidden=hidden),
@@ -74,7 +76,7 @@ def test_symmetric_models_find_a_planted_graph(hidden):
 
 def test_reverse_of_a_directed_cycle_scores_lower(directed_cycle):
     embeddings = EdgeProjection(
-        dim=8, walks=WalkSettings(window=1), training=TrainSettings(steps=200)
+        goal="pairs", dim=8, walks=WalkSettings(window=1), training=TrainSettings(steps=200)
     ).fit(directed_cycle)
     sources, targets = directed_cycle.edges()
     forward, backward = embeddings.score(sources, targets), embeddings.score(targets, sources)
@@ -82,7 +84,9 @@ def test_reverse_of_a_directed_cycle_scores_lower(directed_cycle):
 
 
 def test_undirected_scores_are_symmetric(two_cliques):
-    embeddings = EdgeProjection(dim=4, training=TrainSettings(steps=100)).fit(two_cliques)
+    embeddings = EdgeProjection(goal="pairs", dim=4, training=TrainSettings(steps=100)).fit(
+        two_cliques
+    )
     everyone = np.indices((8, 8)).reshape(2, -1)
     scores = embeddings.score(*everyone).reshape(8, 8)
     np.testing.assert_array_equal(scores, scores.T)
@@ -96,7 +100,7 @@ def test_new_names_change_no_number():
     graph = planted_graph(100)
     renamed = Graph(graph.indptr, graph.indices, graph.nodes, graph.directed)
     renamed = Graph.from_edges(*graph.edges(), nodes=[f"node {i}" for i in range(100)])
-    method = EdgeProjection(dim=4, training=TrainSettings(steps=10))
+    method = EdgeProjection(goal="pairs", dim=4, training=TrainSettings(steps=10))
     assert method.fit(graph).source.tobytes() == method.fit(renamed).source.tobytes()
 
 
@@ -112,7 +116,7 @@ def test_weights_count(directed):
         weights = np.repeat([weight_of_own, 1.0, 1.0, 1.0], 10)
         graph = Graph.from_edges(sources, targets, directed=directed, weights=weights)
         method = EdgeProjection(
-            dim=4, walks=WalkSettings(window=3), training=TrainSettings(steps=100)
+            goal="pairs", dim=4, walks=WalkSettings(window=3), training=TrainSettings(steps=100)
         )
         return method.fit(graph).score(first, np.full(10, other)).mean()
 
@@ -120,7 +124,7 @@ def test_weights_count(directed):
 
 
 def test_result_folder_keeps_everything(tmp_path, directed_cycle):
-    method = EdgeProjection(dim=4, seed=3, training=TrainSettings(steps=5))
+    method = EdgeProjection(goal="pairs", dim=4, seed=3, training=TrainSettings(steps=5))
     embeddings = method.fit(directed_cycle)
     embeddings.save(tmp_path / "result")
     loaded = EdgeEmbeddings.load(tmp_path / "result")
@@ -133,7 +137,9 @@ def test_result_folder_keeps_everything(tmp_path, directed_cycle):
 
 
 def test_isolated_nodes_get_vectors_too(isolated_node):
-    embeddings = EdgeProjection(dim=4, training=TrainSettings(steps=5)).fit(isolated_node)
+    embeddings = EdgeProjection(goal="pairs", dim=4, training=TrainSettings(steps=5)).fit(
+        isolated_node
+    )
     assert embeddings.source.shape == (3, 2)
     assert np.isfinite(embeddings.source).all()
 
@@ -141,20 +147,20 @@ def test_isolated_nodes_get_vectors_too(isolated_node):
 @pytest.mark.parametrize("edges", [([], []), ([0], [0])], ids=["empty", "self-loop"])
 def test_nothing_to_learn_from(edges):
     with pytest.raises(ValueError, match="expected a graph with an edge between two different"):
-        EdgeProjection().fit(Graph.from_edges(*edges))
+        EdgeProjection(goal="pairs").fit(Graph.from_edges(*edges))
 
 
 @pytest.mark.parametrize("settings", [{"dim": 7}, {"dim": 0}, {"seed": -1}, {"size": 3}])
 def test_settings_are_checked(settings):
     with pytest.raises(ValidationError):
-        EdgeProjection(**settings)
+        EdgeProjection(goal="pairs", **settings)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "dim", "floor"), [("wiki-vote", 8, 0.97), ("ppi", 32, 0.91)])
 def test_defaults_on_the_papers_splits(shared_data, name, dim, floor):
     split = read_split(shared_data(f"splits/{name}"))
-    embeddings = EdgeProjection(dim=dim, seed=0).fit(split.train)
+    embeddings = EdgeProjection(goal="pairs", dim=dim, seed=0).fit(split.train)
     assert link_prediction(embeddings, split, ranking=False).auc >= floor
 
 
@@ -176,11 +182,11 @@ def test_a_score_is_the_mean_of_the_members_scores(directed):
     graph = planted_graph(directed=directed)
     training = TrainSettings(steps=30, batch_pairs=500, validation_fraction=0, validation_edges=0)
     shared = {"walks": WalkSettings(window=5), "training": training}
-    together = EdgeProjection(dim=12, members=3, member_dim=4, **shared).fit(graph)
+    together = EdgeProjection(goal="pairs", dim=12, members=3, member_dim=4, **shared).fit(graph)
     assert together.dim == 12
     seeds = [_seed_of(member, 0) for member in range(3)]
     shared["training"] = training.of_one_of(3)
-    alone = [EdgeProjection(dim=4, seed=seed, **shared).fit(graph) for seed in seeds]
+    alone = [EdgeProjection(goal="pairs", dim=4, seed=seed, **shared).fit(graph) for seed in seeds]
     expected = np.mean([member.score_all_targets(np.arange(20)) for member in alone], axis=0)
     scores = together.score_all_targets(np.arange(20))
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
@@ -196,7 +202,7 @@ def test_a_score_is_the_mean_of_the_members_scores(directed):
 @pytest.mark.parametrize("directed", [True, False], ids=["two vectors", "one"])
 def test_how_many_members_there_are(directed, dim, members, two_vectors, one_vector):
     graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], directed=directed)
-    method = EdgeProjection(dim=dim, training=TrainSettings(steps=4))
+    method = EdgeProjection(goal="pairs", dim=dim, training=TrainSettings(steps=4))
     assert method.parts(graph) == (members, two_vectors if directed else one_vector)
     fitted = method.fit(graph)
     assert fitted.dim == dim
@@ -215,7 +221,7 @@ def test_how_many_members_there_are(directed, dim, members, two_vectors, one_vec
 )
 def test_members_that_are_asked_for(settings, expected):
     graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
-    assert EdgeProjection(**settings).parts(graph) == expected
+    assert EdgeProjection(goal="pairs", **settings).parts(graph) == expected
 
 
 @pytest.mark.parametrize(
@@ -228,4 +234,4 @@ def test_members_that_are_asked_for(settings, expected):
 )
 def test_members_that_do_not_fit(settings, message):
     with pytest.raises(ValidationError, match=message):
-        EdgeProjection(**settings)
+        EdgeProjection(goal="pairs", **settings)

@@ -30,7 +30,7 @@ def method(optimiser="adam"):
         optimiser=optimiser,
     )
     walks = {"window": (2, 5, 3)}
-    return EdgeProjection(dim=16, members=2, walks=walks, training=training, seed=3)
+    return EdgeProjection(goal="pairs", dim=16, members=2, walks=walks, training=training, seed=3)
 
 
 @pytest.mark.parametrize("optimiser", ["adam", "percent-delta"])

@@ -65,6 +65,7 @@ def method(request):
     members = changes.get("members", 1)
     training["steps"] *= members
     return EdgeProjection(
+        goal="pairs",
         dim=8,
         seed=1,
         members=members,
@@ -119,6 +120,7 @@ def test_same_bytes_where_torch_uses_its_threads(kind):
     """Batches large enough for torch to share them out among threads."""
     sources, targets = np.random.default_rng(0).integers(3000, size=(2, 20_000))
     method = EdgeProjection(
+        goal="pairs",
         negatives=NegativeSettings(kind=kind),
         training=TrainSettings(steps=4, batch_pairs=16_384, validation_fraction=0),
     )
@@ -177,7 +179,7 @@ def test_the_result_keeps_the_course_of_the_training(graph, method):
 @pytest.mark.parametrize("members", [1, 3])
 def test_the_auc_is_that_of_all_members_together(graph, members):
     settings = TrainSettings(steps=20, batch_pairs=500, evaluate_every=5)
-    method = EdgeProjection(dim=8, members=members, training=settings)
+    method = EdgeProjection(goal="pairs", dim=8, members=members, training=settings)
     learned, recorded = method.learn("any", graph, None, members=members)
     seen, validation = choose_validation(graph, settings, 0)
     scores = np.mean([validation.scores(m.watched).numpy() for m in learned.members], axis=0)
@@ -197,7 +199,7 @@ def test_settling_learns_from_the_held_out_edges_too():
             steps=200, settle=settle, batch_pairs=4000, stronger_l2=(), degree_discount=0
         )
         walks = WalkSettings(window=5)
-        method = EdgeProjection(dim=16, members=1, walks=walks, training=training)
+        method = EdgeProjection(goal="pairs", dim=16, members=1, walks=walks, training=training)
         return method.fit(graph).score(*held_out).mean()
 
     assert mean_score(0.5) > 0 > mean_score(0.0)
@@ -206,7 +208,7 @@ def test_settling_learns_from_the_held_out_edges_too():
 @pytest.mark.parametrize("settle", [0.25, 0.5])
 def test_settling_takes_its_part_of_the_steps(graph, settle):
     training = TrainSettings(steps=40, settle=settle, batch_pairs=500, validation_fraction=0)
-    fitted = EdgeProjection(dim=8, training=training).fit(graph)
+    fitted = EdgeProjection(goal="pairs", dim=8, training=training).fit(graph)
     assert fitted.settings["steps_done"] == 40
     assert begin(graph, training).status.end == 40 * (1 - settle)
 
@@ -237,7 +239,9 @@ def test_the_best_trial_is_taken(graph, windows, stronger):
             trials.append(0.0)
         trials[progress.trial] = progress.best_auc or 0.0
 
-    method = EdgeProjection(dim=8, walks=WalkSettings(window=windows), training=training)
+    method = EdgeProjection(
+        goal="pairs", dim=8, walks=WalkSettings(window=windows), training=training
+    )
     fitted = method.fit(graph, Hooks(report=report))
     assert fitted.settings["validation_auc"] == max(trials)
     by_window, by_penalty = trials[: len(windows)], trials[len(windows) :]
@@ -267,7 +271,9 @@ def test_a_trial_behind_the_best_one_ends_half_way(graph, step, auc, ends):
 
 def test_without_held_out_edges_the_first_window_is_taken(graph):
     training = TrainSettings(steps=10, batch_pairs=500, validation_fraction=0)
-    method = EdgeProjection(dim=8, walks=WalkSettings(window=(3, 7)), training=training)
+    method = EdgeProjection(
+        goal="pairs", dim=8, walks=WalkSettings(window=(3, 7)), training=training
+    )
     assert method.fit(graph).settings["window"] == 3
 
 
@@ -277,7 +283,9 @@ def test_members_have_seeds_of_their_own(graph):
 
     def losses(seed, members):
         walks = WalkSettings(window=5)  # a choice among several could differ
-        method = EdgeProjection(dim=8, seed=seed, members=members, walks=walks, training=training)
+        method = EdgeProjection(
+            goal="pairs", dim=8, seed=seed, members=members, walks=walks, training=training
+        )
         history = method.fit(graph).settings["history"]
         return [
             [
@@ -328,7 +336,7 @@ def test_a_checkpoint_of_something_else_is_refused(graph, method, tmp_path):
 
 def test_nothing_is_tried_again_once_the_first_member_is_done(graph, tmp_path):
     training = TrainSettings(steps=48, batch_pairs=200, evaluate_every=5, checkpoint_every=3)
-    method = EdgeProjection(dim=8, members=2, member_dim=8, training=training)
+    method = EdgeProjection(goal="pairs", dim=8, members=2, member_dim=8, training=training)
     checkpoint, members = tmp_path / "fit.checkpoint", []
     hooks = Hooks(
         lambda progress: members.append(progress.member), lambda: 1 in members, checkpoint
@@ -343,7 +351,7 @@ def test_nothing_is_tried_again_once_the_first_member_is_done(graph, tmp_path):
 def test_a_torn_snapshot_is_trained_again(graph, tmp_path, caplog):
     """Of a member that is done, and of what ran: then the one before it is taken."""
     training = TrainSettings(steps=48, batch_pairs=200, evaluate_every=5, checkpoint_every=3)
-    method = EdgeProjection(dim=8, members=2, member_dim=8, training=training)
+    method = EdgeProjection(goal="pairs", dim=8, members=2, member_dim=8, training=training)
     reports = []
     whole = method.fit(graph, Hooks(report=reports.append))
     checkpoint, steps = tmp_path / "fit.checkpoint", iter(range(1000))
@@ -361,14 +369,16 @@ def test_a_torn_snapshot_is_trained_again(graph, tmp_path, caplog):
 def test_training_stops_when_the_auc_no_longer_rises(graph):
     """A random graph has nothing to learn, so that the held-out AUC soon stops rising."""
     training = TrainSettings(steps=5000, evaluate_every=5, patience=3, batch_pairs=500, settle=0)
-    embeddings = EdgeProjection(dim=8, training=training).fit(graph)
+    embeddings = EdgeProjection(goal="pairs", dim=8, training=training).fit(graph)
     assert embeddings.settings["steps_done"] < 1000
 
 
 def test_a_loss_that_is_not_finite_stops_with_its_step(graph):
     training = TrainSettings(learning_rates=(1e30,), steps=50)
     with pytest.raises(FloatingPointError, match=r"loss is (nan|inf) at step \d+; lower the"):
-        EdgeProjection(dim=8, training=training, model=ModelSettings(hidden=())).fit(graph)
+        EdgeProjection(goal="pairs", dim=8, training=training, model=ModelSettings(hidden=())).fit(
+            graph
+        )
 
 
 @pytest.mark.parametrize("kind", ["block", "fixed"])

@@ -35,9 +35,9 @@ def grown(graph: Graph) -> Graph:
 @pytest.mark.parametrize("members", [1, 2, 3])
 def test_known_nodes_begin_where_they_were(directed, members):
     graph = planted_graph(80, directed=directed)
-    earlier = EdgeProjection(dim=12, members=2, training=SHORT).fit(graph)
+    earlier = EdgeProjection(goal="pairs", dim=12, members=2, training=SHORT).fit(graph)
     larger = grown(graph)
-    method = EdgeProjection(dim=12, members=members, training=STANDING)
+    method = EdgeProjection(goal="pairs", dim=12, members=members, training=STANDING)
     later = method.fit(larger, start=earlier)
     pairs = np.random.default_rng(1).integers(80, size=(2, 50))
     names = [[graph.nodes[i] for i in side] for side in pairs.tolist()]
@@ -55,7 +55,7 @@ def test_known_nodes_begin_where_they_were(directed, members):
 
 def test_one_training_with_a_falling_rate_and_nothing_held_out():
     graph = planted_graph(80)
-    method = EdgeProjection(dim=8, training=SHORT)
+    method = EdgeProjection(goal="pairs", dim=8, training=SHORT)
     earlier = method.fit(graph)
     later = method.fit(graph, start=earlier)
     assert later.settings["steps_done"] == 40
@@ -69,7 +69,7 @@ def test_one_training_with_a_falling_rate_and_nothing_held_out():
 
 def test_interrupted_and_resumed_is_the_same(tmp_path):
     graph = planted_graph(80)
-    method = EdgeProjection(dim=8, members=2, training=SHORT)
+    method = EdgeProjection(goal="pairs", dim=8, members=2, training=SHORT)
     earlier = method.fit(graph)
     whole = method.fit(graph, start=earlier)
     steps = iter(range(100))
@@ -102,7 +102,7 @@ def test_a_penalty_that_is_not_chosen_by_trials_is_the_one_given():
 )
 def test_what_does_not_fit_is_refused(earlier, dim, kind, message):
     names = earlier.pop("names", ["a", "b"])
-    method = EdgeProjection(dim=dim, model=ModelSettings(kind=kind))
+    method = EdgeProjection(goal="pairs", dim=dim, model=ModelSettings(kind=kind))
     with pytest.raises(ValueError, match=message):
         method.fit(
             Graph.from_edges([0], [1], nodes=["a", "b"]), start=_embeddings(names, **earlier)

@@ -29,7 +29,7 @@ from arcvec.training.hooks import Hooks, Interrupted
 from arcvec.training.presets import load_method
 from arcvec.view.console import note, plain_print, stop_on_interrupt, training_progress
 
-Preset = Literal["default", "ranking", "paper", "released-code"]
+Preset = Literal["default", "auc", "paper", "released-code"]
 
 
 def _as_seconds(kind: type, tokens: Sequence[Token]) -> float:

@@ -96,7 +96,7 @@ def _rank_within(
 
     started = clock()
     result = shortened(method, graph).fit(graph, hooks)
-    seconds_per_sweep = (clock() - started) / method.ranking.sweeps
+    seconds_per_sweep = (clock() - started) / num_sweeps(method.ranking, with_trials=False)
     seconds = seconds_per_sweep * num_sweeps(method.ranking, with_trials=True)
     if is_late(seconds):
         return result

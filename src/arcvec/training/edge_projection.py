@@ -153,9 +153,9 @@ class EdgeProjection(TrainedMethod):
     """
 
     goal: Literal["pairs", "ranking"] = Field(
-        "pairs",
-        description="pairs: how likely a pair is among pairs of all sources, the paper's question "
-        "(AUC); ranking: the order of targets within each source comes first, to recommend",
+        "ranking",
+        description="ranking: the order of targets within each source comes first, to recommend; "
+        "pairs: how likely a pair is among pairs of all sources, the paper's question (AUC)",
     )
     ranking: RankingSettings = RankingSettings()
     members: int | None = Field(
@@ -346,7 +346,7 @@ def _ranking_provenance(learned: Ranked) -> dict[str, Any]:
     recorded = {"steps_done": 0} if learned.likely is None else _provenance(learned.likely)
     return {
         **recorded,
-        "steps_done": learned.sweeps + recorded["steps_done"],
+        "steps_done": int(learned.choice["sweeps"]) + recorded["steps_done"],
         "validation_auc": learned.auc,
         "validation_gain": learned.gain,
         "order": learned.choice,

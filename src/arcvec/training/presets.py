@@ -59,10 +59,10 @@ _RELEASED_CODE: dict[str, Any] = {
     "training": {"l2": 1e-6},
 }
 
-# Settings by name; later ones override earlier ones. The defaults have the highest AUC.
+# Settings by name; later ones override earlier ones. The defaults are for recommending.
 PRESETS: dict[str, Sequence[dict[str, Any]]] = {
     "default": (),
-    "ranking": ({"goal": "ranking"},),
+    "auc": ({"goal": "pairs"},),
     "paper": (_PAPER,),
     "released-code": (_PAPER, _RELEASED_CODE),
 }
@@ -90,4 +90,5 @@ def _settings_in(config: Path) -> dict[str, Any]:
         return values
     if not isinstance(values.get("settings"), dict) or "seed" not in values:
         raise ValueError(f"{config}: expected settings and a seed, as a fit writes them, got none")
-    return {**values["settings"], "seed": values["seed"]}
+    # Results of the first version have no goal: pairs was the only one.
+    return {"goal": "pairs", **values["settings"], "seed": values["seed"]}

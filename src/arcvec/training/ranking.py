@@ -63,7 +63,6 @@ class Ranked:
     """
 
     choice: Choice
-    sweeps: int
     likely: Learned | None
     share: float
     level: SourceLevel
@@ -86,14 +85,13 @@ def fit_ranking(likelihood: Fit, ranking: RankingSettings, dim: int) -> Ranked:
             would cost the small differences that decide an order.
     """
     graph, validation = likelihood.graph, likelihood.validation
-    sweeps = num_sweeps(ranking, with_trials=validation is not None)
     if validation is None:
-        order = _learn_order(likelihood, ranking, _columns(graph, dim), sweeps)
+        order = _learn_order(likelihood, ranking, _columns(graph, dim))
         alone = [order.sides], [1.0]
-        return Ranked(order.choice, sweeps, None, 0.0, SourceLevel(), None, None, *alone)
+        return Ranked(order.choice, None, 0.0, SourceLevel(), None, None, *alone)
     has_likelihood = ranking.likelihood_share != 0
     left = dim - has_likelihood * likelihood.dim - 2 * graph.directed
-    order = _learn_order(likelihood, ranking, _columns(graph, left), sweeps)
+    order = _learn_order(likelihood, ranking, _columns(graph, left))
     assert order.watched is not None
     watched, parts, weights = order.watched, [order.sides], [1.0]
     likely, share = None, 0.0
@@ -116,7 +114,7 @@ def fit_ranking(likelihood: Fit, ranking: RankingSettings, dim: int) -> Ranked:
         parts.append(Sides.of_source_terms(own))
         weights.append(1.0)
     gain = validation.mean_gain(watched)
-    return Ranked(order.choice, sweeps, likely, share, level, gain, auc, parts, weights)
+    return Ranked(order.choice, likely, share, level, gain, auc, parts, weights)
 
 
 def _columns(graph: Graph, dim: int) -> int:
@@ -124,18 +122,19 @@ def _columns(graph: Graph, dim: int) -> int:
     return max(1, dim // 2 if graph.directed else dim)
 
 
-def _learn_order(fit: Fit, ranking: RankingSettings, columns: int, sweeps: int) -> Order:
+def _learn_order(fit: Fit, ranking: RankingSettings, columns: int) -> Order:
     """Return the order, chosen on held-out edges and then learned from all; or as it was kept."""
     kept = fit.checkpoint.load("order")
     if kept is None:
+        sweeps = num_sweeps(ranking, with_trials=fit.validation is not None)
         course = Course(fit.hooks, fit.workers, sweeps)
         problem = LeastSquares(fit.graph, ranking, columns, fit.workers)
-        choice, tables, watched = first_choice(ranking), None, None
+        choice, watched = first_choice(ranking), None
         if fit.validation is not None:
             seen = LeastSquares(fit.seen, ranking, columns, fit.workers)
             choice, tables = choose_order(seen, fit.seeds[0], fit.validation, course)
             watched = seen.sides(tables)
-        sides = problem.sides(fit_order(problem, fit.seeds[0], choice, tables, course))
+        sides = problem.sides(fit_order(problem, fit.seeds[0], choice, course))
         kinds = zip(sides_by_kind(sides, "result"), sides_by_kind(watched, "watched"), strict=True)
         rows, shared = ({**one, **other} for one, other in kinds)
         kept = Snapshot(rows, shared, {"choice": choice})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from arcvec.settings import Settings
 
@@ -17,7 +17,11 @@ class RankingSettings(Settings):
     Of settings with several values, held-out edges choose the one that ranks them best.
     """
 
-    sweeps: int = Field(8, ge=1, description="times that the vectors of both sides are solved for")
+    sweeps: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        (5, 8, 12),
+        min_length=1,
+        description="times that the vectors of both sides are solved for, fewest first",
+    )
     neighbours: int = Field(
         32, ge=1, description="nodes that short walks reach most often, to learn from beside edges"
     )
@@ -42,6 +46,13 @@ class RankingSettings(Settings):
         description="how much of a likelihood model's score is added, in spreads of both; by "
         "default as much as does not lower the ranks of held-out edges noticeably",
     )
+
+    @field_validator("sweeps")
+    @classmethod
+    def _check_order(cls, sweeps: tuple[int, ...]) -> tuple[int, ...]:
+        if list(sweeps) != sorted(set(sweeps)):
+            raise ValueError(f"expected numbers of sweeps that grow, got {list(sweeps)}")
+        return sweeps
 
 
 class TrainSettings(Settings):

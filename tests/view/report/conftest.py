@@ -18,7 +18,7 @@ EVIL = (
     "$\\x$",
 )
 NAMES = NodeNames.from_strings([*EVIL, *(f"node{i}" for i in range(len(EVIL), NUM_NODES))])
-METHOD = EdgeProjection(dim=8, walks=WalkSettings(window=3))
+METHOD = EdgeProjection(goal="pairs", dim=8, walks=WalkSettings(window=3))
 
 
 def make_graph(vectors, directed=True):
