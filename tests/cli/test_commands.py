@@ -27,7 +27,7 @@ def test_from_edge_list_to_recommendation(run, edges, tmp_path):
     graph, split, result = (tmp_path / name for name in ("graph", "split", "result"))
     assert re.search(r"60 nodes, \d+ edges, directed", run("ingest", edges, "-o", graph))
     assert "test edges" in run("split", graph, "-o", split, "--seed", "1")
-    assert "60 nodes, dim 8, 20 steps" in run("fit", split, "-o", result, *QUICK)
+    assert "60 nodes, dim 8, 25 steps" in run("fit", split, "-o", result, *QUICK)
     table = run("evaluate", result, "--split", split, "--method", "degree-product")
     assert "degree-product" in table
     report = json.loads(run("evaluate", result, "--split", split, "--json"))
@@ -180,9 +180,10 @@ def test_nodes_are_added(run, edges, tmp_path):
 
 def test_fit_goes_on_from_an_earlier_result(run, edges, tmp_path):
     before, after = tmp_path / "before", tmp_path / "after"
-    run("fit", edges, "-o", before, *QUICK)
+    quick = (*QUICK, "--preset", "auc")
+    run("fit", edges, "-o", before, *quick)
     edges.write_text(edges.read_text() + "new,p3\nnew,p5\np7,new\n")
-    assert "61 nodes, dim 8, 20 steps\n" in run("fit", edges, "--from", before, "-o", after, *QUICK)
+    assert "61 nodes, dim 8, 20 steps\n" in run("fit", edges, "--from", before, "-o", after, *quick)
     began = json.loads((after / "settings.json").read_text())["from"]
     assert (began["known_nodes"], began["new_nodes"]) == (60, 1)
     # What it went on from may be replaced by it.

@@ -129,7 +129,7 @@ def test_a_grid_from_file_to_tables(run, folder):
     assert results[0].numbers["auc"] == pytest.approx(roc_auc(positive, negative))
     assert results[0].numbers["train_auc"] == pytest.approx(train_auc(degrees, split))
     assert results[0].numbers["mrr"] is None
-    assert results[2].numbers["steps_done"] == 5
+    assert results[2].numbers["steps_done"] == 5 + 5
     assert results[2].numbers["fit_seconds"] > 0
     assert results[1].error == "more than 45 nodes"
     out = folder / "out"
@@ -276,7 +276,7 @@ ERRORS = {
     ),
     "unknown preset": (
         (HEAD, OURS.replace("[methods.settings]", 'preset = "worst"\n[methods.settings]')),
-        r'method "ours": expected a preset among default, ranking, paper, released-code, '
+        r'method "ours": expected a preset among default, auc, paper, released-code, '
         r'got "worst"',
     ),
     "preset of a baseline": ((HEAD, DEGREES, 'preset = "paper"'), r".* among default, got .*"),

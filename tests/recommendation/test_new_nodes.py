@@ -140,7 +140,8 @@ def test_reversed_edges_weigh_the_same_in_training_and_for_new_nodes():
     def trained(label):
         training = {"steps": 3, "batch_pairs": 500, "validation_fraction": 0}
         negatives = {"reversed_label": label}
-        return EdgeProjection(dim=4, training=training, negatives=negatives).fit(graph).source
+        given = {"training": training, "negatives": negatives}
+        return EdgeProjection(goal="pairs", dim=4, **given).fit(graph).source
 
     for fitted in (added, trained):
         by_default, expected = fitted(None), fitted(graph.return_probability)

@@ -134,7 +134,7 @@ def test_a_fit_has_its_dim_with_a_discount_too(graph, kind, members):
     ids=["nothing held out", "selected on train", "unit norm"],
 )
 def test_where_nothing_can_ask_for_it_there_is_none(graph, settings):
-    quick = {"dim": 8, "training": {"steps": 4, "batch_pairs": 200}}
+    quick = {"goal": "pairs", "dim": 8, "training": {"steps": 4, "batch_pairs": 200}}
     fitted = merge_settings(EdgeProjection, quick, settings).fit(graph)
     assert fitted.settings["degree_discount"] == 0
 

@@ -66,5 +66,5 @@ def shuffled_positions(
     for found in true_positions(mask):
         positions.append(found)
     shuffled = positions.mapped("r+")
-    generator.shuffle(shuffled)
+    generator.shuffle(np.asarray(shuffled))  # a memmap would take a hundred times as long
     return shuffled

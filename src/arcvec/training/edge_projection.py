@@ -82,7 +82,9 @@ class TrainedMethod(Method):
         # torch and numba take a second to import: only a fit needs them.
         from arcvec.training.fit import Fit
         from arcvec.training.hooks import Hooks
+        from arcvec.training.start import choose_device
 
+        choose_device(self.training.device)  # an error before anything is written
         require_edges(graph)
         identity = {**describe_fit(name, self, graph), "from": None}
         training, walks = self.training.of_one_of(members), self.walks

@@ -100,7 +100,6 @@ class Fit:
 
     def run(self) -> Learned:
         """Return what was learned; the parts that a checkpoint has are not trained again."""
-        choose_device(self.training.device)  # an error before anything is written
         # 1. Hold out some edges, by which to choose and to stop (`_held_out`, made when needed).
         # 2. Choose the window of the walks and the penalty on the vectors, by trials.
         window, penalty, trial = self._choose()
