@@ -1,6 +1,6 @@
 """Fit a planted follow graph, and compare recommendations with true edges.
 
-    python scripts/planted_communities.py --preset ranking --dim 32 --save
+    python scripts/planted_communities.py --preset default --dim 32 --save
 
 Users follow mostly within their community, and popular users more often. Good recommendations do
 so too: they cover the catalogue, and are as local and as popular as true edges.

@@ -187,11 +187,11 @@ def test_fit_goes_on_from_an_earlier_result(run, edges, tmp_path):
     began = json.loads((after / "settings.json").read_text())["from"]
     assert (began["known_nodes"], began["new_nodes"]) == (60, 1)
     # What it went on from may be replaced by it.
-    run("fit", edges, "--from", after, "-o", after, "--overwrite", *QUICK)
+    run("fit", edges, "--from", after, "-o", after, "--overwrite", *quick)
     assert json.loads((after / "settings.json").read_text())["from"]["from"] == began
     # A result that went on from one of other edges may have seen those of a test.
     run("split", edges, "-o", tmp_path / "split")
-    run("fit", tmp_path / "split", "--from", before, "-o", tmp_path / "trained", *QUICK)
+    run("fit", tmp_path / "split", "--from", before, "-o", tmp_path / "trained", *quick)
     arguments = ("evaluate", tmp_path / "trained", "--split", tmp_path / "split", "--json")
     assert json.loads(run(*arguments))["fitted_on_train"] is False
 

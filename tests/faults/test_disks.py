@@ -54,7 +54,7 @@ def test_a_full_disk(tmp_path, small_disk, result, record):
     lines = best.read_text()
     commands = {
         "ingest": ("ingest", large, "-o", graph),
-        "fit": ("fit", large, "-o", vectors, *QUICK),
+        "fit": ("fit", large, "-o", vectors, *QUICK, "--preset", "auc"),
         "recommend --all": ("recommend", result, "--all", "-k", 20, "-o", best),
         "export": ("export", result, "--format", "word2vec", "-o", small_disk / "text.txt"),
     }
@@ -100,6 +100,7 @@ def test_a_folder_that_is_removed_in_mid_run(tmp_path, record):
     out = tmp_path / "place" / "result"
     # A second apart: the folder goes between two checkpoints, not while one is written.
     settings = ("--dim", 8, "--training.steps", 100_000, "--training.checkpoint-every", 300)
+    settings = (*settings, "--preset", "auc")
     checkpoint, deadline = out.with_name("result.checkpoint"), time.monotonic() + 240
 
     def wait_for_checkpoint(process):
@@ -116,8 +117,8 @@ def test_a_folder_that_is_removed_in_mid_run(tmp_path, record):
         process.kill()
         process.communicate()
     code, error = finished(
-        *("fit", edges, "-o", out, "--dim", 8, "--training.steps", 100_000),
-        *("--training.checkpoint-every", 300, "--resume", "--training.patience", 3),
+        *("fit", edges, "-o", out, *settings),
+        *("--resume", "--training.patience", 3),
     )
     assert code == 1
     assert "cannot resume, the checkpoint was made with another" in error

@@ -93,7 +93,7 @@ def test_result_is_a_usual_one(edges, undisturbed, tmp_path):
 def test_workers_learn_an_order_as_well_as_one_process(edges, tmp_path):
     found = []
     for name, many in (("alone", ()), ("together", ("--workers", "2"))):
-        fit = ("fit", edges, "-o", tmp_path / name, *FIT, "--preset", "ranking", *many)
+        fit = ("fit", edges, "-o", tmp_path / name, *FIT, *many)
         code, error = run(*fit)
         assert code == 0, error
         found.append(EdgeEmbeddings.load(tmp_path / name).settings)

@@ -158,6 +158,7 @@ def test_a_fit_shows_what_the_paper_describes(unit_norm):
     """Almost disjoint spaces, high degrees nearest to the other, edges within 90 degrees."""
     graph = read_demo_graph()
     method = EdgeProjection(
+        goal="pairs",
         dim=4,
         seed=0,
         walks=WalkSettings(window=5),

@@ -18,7 +18,7 @@ def texts(table):
 
 def test_those_that_differ_are_marked():
     found = fit_settings(remembered(METHOD))
-    assert found.preset == "default"
+    assert found.preset == "auc"
     assert [row[:3] for row in texts(found.changed)] == [
         ["dim", "8", "32"],
         ["walks.window", "3", "5, 2, 10"],
