@@ -27,7 +27,7 @@ import numpy as np
 
 from arcvec.lab.cells import NUMBERS, Result, read_results
 from arcvec.lab.grid import ExperimentSettings, read_experiment
-from arcvec.lab.tables import auc_curves, experiment_tables, summarise
+from arcvec.lab.tables import curves_of, experiment_tables, summarise
 from arcvec.storage.atomic import new_file
 from arcvec.view.curves import draw_curves
 from arcvec.view.table_text import Entry, Table, figure, short, to_markdown
@@ -66,8 +66,8 @@ def fill(name: str, wanted: str) -> str:
 def fill_experiment(name: str, wanted: str) -> str:
     """Return a table of an experiment by its title, one of its numbers, or a picture."""
     experiment, results = load(name)
-    if wanted == "curves":
-        return f"![{experiment.title}: AUC against dim](figures/{name}.png)"
+    if wanted.endswith("curves"):
+        return picture(name, wanted, f"{experiment.title}: ", "dim")
     if wanted == "progress":
         done, missing = (sum(r.status == status for r in results) for status in ("done", "missing"))
         return f"{done} of {done + missing} runs"
@@ -100,8 +100,7 @@ def fill_benchmark(name: str, wanted: str) -> str:
     if wanted == "command":
         return f"`{report['command']}`"
     if wanted.endswith("curves"):
-        number = wanted.removesuffix("curves").strip() or "AUC"
-        return f"![{number} against seconds](figures/{figure_name(name, number)}.png)"
+        return picture(name, wanted, "", "seconds")
     tables = {table["title"]: table["rows"] for table in report["tables"]}
     if wanted not in tables:
         raise ValueError(f'{name}: no table "{wanted}"; there are {", ".join(tables)}')
@@ -110,13 +109,19 @@ def fill_benchmark(name: str, wanted: str) -> str:
     return to_markdown(Table(wanted, tuple(rows[0]), tuple(entries)))
 
 
+def picture(name: str, wanted: str, title: str, across: str) -> str:
+    """Return the link to a picture: {{NAME: curves}} is of the AUC, {{NAME: MRR curves}} not."""
+    number = wanted.removesuffix("curves").strip() or "AUC"
+    return f"![{title}{number} against {across}](figures/{figure_name(name, number)}.png)"
+
+
 def figure_name(name: str, number: str) -> str:
     """Return the name of the picture of a number: NAME of the AUC, NAME-mrr of the MRR."""
     return name if number == "AUC" else f"{name}-{number.lower()}"
 
 
 def draw(name: str, number: str) -> None:
-    """Draw AUC against dim, or a number against seconds, as PNG and SVG."""
+    """Draw a number, AUC or MRR, against dim or against seconds, as PNG and SVG."""
     stem = ROOT / "docs/figures" / figure_name(name, number)
     paths = [stem.with_suffix(suffix) for suffix in (".png", ".svg")]
     if is_benchmark(name):
@@ -124,9 +129,10 @@ def draw(name: str, number: str) -> None:
         return
     experiment, results = load(name)
     draw_curves(
-        auc_curves(results),
+        curves_of(results, number.lower()),
         paths,
         title=experiment.title,
+        upwards=number,
         highlighted=experiment.comparison.ours if experiment.comparison else "",
         overwrite=True,
     )

@@ -19,8 +19,8 @@ from arcvec.lab.grid import (
 from arcvec.lab.tables import (
     ablation_table,
     agreement_table,
-    auc_curves,
     auc_ratios,
+    curves_of,
     error_reduction,
     experiment_tables,
     generalisation_table,
@@ -281,7 +281,7 @@ def test_ranks_stand_beside_the_auc():
 
 
 def test_curves():
-    curves = auc_curves(RESULTS)
+    curves = curves_of(RESULTS)
     np.testing.assert_allclose(curves["wiki"]["shared"], [[np.nan, 0.95, 0]])
     np.testing.assert_allclose(curves["wiki"]["ours"], [[8, 0.91, 0.02**0.5 / 10], [16, 0.98, 0]])
     assert curves["wiki"]["gone"].shape == (0, 3)

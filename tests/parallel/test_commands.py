@@ -15,11 +15,12 @@ from arcvec.parallel.launch import is_worker
 from tests.cli.commands import arcvec
 from tests.faults.processes import finished, run, write_communities
 
-FIT = [
+DEFAULT = [
     *("--dim", "8", "--quiet", "--model.start", "random", "--walks.window", "3"),
     *("--training.steps", "60", "--training.evaluate-every", "10", "--training.patience", "50"),
     *("--training.stronger-l2", "0.03", "--training.checkpoint-every", "5"),
 ]
+FIT = [*DEFAULT, "--preset", "auc"]
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +94,7 @@ def test_result_is_a_usual_one(edges, undisturbed, tmp_path):
 def test_workers_learn_an_order_as_well_as_one_process(edges, tmp_path):
     found = []
     for name, many in (("alone", ()), ("together", ("--workers", "2"))):
-        fit = ("fit", edges, "-o", tmp_path / name, *FIT, *many)
+        fit = ("fit", edges, "-o", tmp_path / name, *DEFAULT, *many)
         code, error = run(*fit)
         assert code == 0, error
         found.append(EdgeEmbeddings.load(tmp_path / name).settings)

@@ -16,7 +16,7 @@ from arcvec.lab.demo import run_demo
 from arcvec.lab.doctor import diagnose
 from arcvec.lab.experiment import collect_results, run_cells, write_outputs
 from arcvec.lab.grid import data_folders, grid_cells, read_experiment
-from arcvec.lab.tables import RANKS, auc_curves, experiment_tables
+from arcvec.lab.tables import RANKS, curves_of, experiment_tables
 from arcvec.view.console import escape, grid_progress, note, output, plain_print, results_tables
 from arcvec.view.curves import draw_curves
 
@@ -85,7 +85,7 @@ def experiment(
         ours = asked.comparison.ours if asked.comparison else ""
         try:
             draw_curves(
-                auc_curves(results), paths, title=asked.title, highlighted=ours, overwrite=True
+                curves_of(results), paths, title=asked.title, highlighted=ours, overwrite=True
             )
         except ImportError as error:
             note(str(error))

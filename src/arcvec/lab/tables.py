@@ -90,12 +90,14 @@ def _runs_of(results: Sequence[Result], dataset: str, method: str) -> list[Resul
     return [r for r in results if (r.dataset, r.method) == (dataset, method)]
 
 
-def _auc_by_dim(results: Sequence[Result]) -> Iterator[tuple[str, str, int | None, Summary]]:
-    """Yield dataset, method, dim and AUC of every method on every dataset, dims ascending."""
+def _by_dim(
+    results: Sequence[Result], number: str = "auc"
+) -> Iterator[tuple[str, str, int | None, Summary]]:
+    """Yield dataset, method, dim and a number of every method on every dataset, dims ascending."""
     for dataset, method in product(_datasets(results), _methods(results)):
         dims = {run.dim for run in _runs_of(results, dataset, method)}
         for dim in sorted(dims, key=lambda dim: dim or 0):
-            yield dataset, method, dim, summarise(results, dataset, method, dim, "auc")
+            yield dataset, method, dim, summarise(results, dataset, method, dim, number)
 
 
 @dataclass
@@ -272,7 +274,7 @@ def paper_table(
     dims = sorted({r.dim for r in results if r.method in methods and r.dim is not None})
     notes = Notes()
     rows = {key: [""] * max(1, len(dims)) for key in product(_datasets(results), methods)}
-    for dataset, method, dim, ours in _auc_by_dim(results):
+    for dataset, method, dim, ours in _by_dim(results):
         if method in counterparts:
             theirs = printed.get((dataset, counterparts[method], dim))
             place = 0 if dim is None else dims.index(dim)
@@ -293,7 +295,7 @@ def agreement_table(
     """Return how far each method is from the paper, over all cells that both have."""
     printed = _printed(paper)
     differences: dict[str, list[float]] = {method: [] for method in _methods(results)}
-    for dataset, method, dim, ours in _auc_by_dim(results):
+    for dataset, method, dim, ours in _by_dim(results):
         theirs = printed.get((dataset, counterparts.get(method, ""), dim))
         if theirs and ours.mean is not None:
             differences[method].append(ours.mean - float(theirs))
@@ -308,14 +310,16 @@ def agreement_table(
     return Table.of_texts("Agreement with the paper", header, rows)
 
 
-def auc_curves(results: Sequence[Result]) -> dict[str, dict[str, NDArray[np.float64]]]:
-    """Return, by dataset and method, a (dims, 3) array of dim, mean AUC and spread over seeds.
+def curves_of(
+    results: Sequence[Result], number: str = "auc"
+) -> dict[str, dict[str, NDArray[np.float64]]]:
+    """Return, by dataset and method, a (dims, 3) array of dim, mean and spread over seeds.
 
     The dim is NaN for a method without one. The spread of a single run is 0.
     """
     nothing = np.empty((0, 3))
     curves = {d: dict.fromkeys(_methods(results), nothing) for d in _datasets(results)}
-    for dataset, method, dim, summary in _auc_by_dim(results):
+    for dataset, method, dim, summary in _by_dim(results, number):
         if summary.mean is not None:
             point = [np.nan if dim is None else dim, summary.mean, summary.spread or 0.0]
             curves[dataset][method] = np.vstack([curves[dataset][method], point])
