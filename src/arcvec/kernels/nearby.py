@@ -5,29 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from arcvec.kernels.paths import push
+
 _SOURCES_PER_TASK = 64
 
 
 @njit(cache=True)
-def _spread(rows, strengths, tolerance, reached, nodes, next_reached, next_nodes):
-    """Move what has reached some nodes one step on; return how many nodes come next."""
-    indptr, indices, weights = rows
-    num_next = 0
+def _share_out(strengths, tolerance, reached, nodes):
+    """Divide what has reached some nodes by their strengths; drop what is spread too thinly."""
     for node in nodes:
         share = reached[node] / strengths[node] if strengths[node] else 0.0
-        reached[node] = 0.0
-        if share < tolerance:
-            continue
-        for entry in range(indptr[node], indptr[node + 1]):
-            added = share * weights[entry] if weights.size else share
-            if added == 0.0:  # an underflow, after which a node would be listed twice
-                continue
-            target = indices[entry]
-            if next_reached[target] == 0.0:
-                next_nodes[num_next] = target
-                num_next += 1
-            next_reached[target] += added
-    return num_next
+        reached[node] = share if share >= tolerance else 0.0
 
 
 @njit(cache=True)
@@ -77,9 +65,8 @@ def nearest_by_walks(indptr, indices, weights, strengths, sources, settings):
             for step in range(num_steps):
                 here, there = step % 2, (step + 1) % 2
                 left = nodes[here, :count]
-                count = _spread(
-                    rows, strengths, tolerance, reached[here], left, reached[there], nodes[there]
-                )
+                _share_out(strengths, tolerance, reached[here], left)
+                count = push(rows, reached[here], left, reached[there], nodes[there])
                 for node in nodes[there, :count]:
                     if sums[node] == 0.0:
                         seen[num_seen] = node

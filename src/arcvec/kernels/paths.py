@@ -20,13 +20,15 @@ _SOURCES_PER_TASK = 16
 
 
 @njit(cache=True)
-def _push(rows, reached, nodes, next_reached, next_nodes):
+def push(rows, reached, nodes, next_reached, next_nodes):
     """Move what has reached some nodes one step on; return how many nodes come next."""
     indptr, indices, weights = rows
     num_next = 0
     for node in nodes:
         value = reached[node]
         reached[node] = 0.0
+        if value == 0.0:
+            continue
         for entry in range(indptr[node], indptr[node + 1]):
             added = value * weights[entry] if weights.size else value
             if added == 0.0:  # an underflow, after which a node would be listed twice
@@ -55,7 +57,7 @@ def walk_from(paths, num_steps, source, reached, nodes, sums):
         here, there = step % 2, (step + 1) % 2
         rows = paths[3:6] if backward[step] else paths[0:3]
         left = nodes[here, :count]
-        count = _push(rows, reached[here], left, reached[there], nodes[there])
+        count = push(rows, reached[here], left, reached[there], nodes[there])
         for node in nodes[there, :count]:
             sums[node] += step_weights[step] * reached[there, node]
             if step + 1 < leaving.shape[0]:
