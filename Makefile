@@ -60,7 +60,7 @@ figures: $(VENV)/.installed
 	$(BIN)/arcvec fit $(SPLITS)/soc-facebook -o build/ego-facebook --overwrite --dim 4 --model.unit-norm
 	$(BIN)/arcvec plot build/ego-facebook --graph $(SPLITS)/soc-facebook --overwrite \
 		-o docs/figures/ego-facebook.png -o docs/figures/ego-facebook.svg
-	$(BIN)/arcvec fit $(SPLITS)/ppi -o build/ppi --overwrite --dim 4 --model.kind asymmetric \
+	$(BIN)/arcvec fit $(SPLITS)/ppi -o build/ppi --overwrite --preset auc --dim 4 --model.kind asymmetric \
 		--walks.window 2 --negatives.kind fixed --negatives.per-pair 1 --training.degree-discount 0
 	$(BIN)/arcvec plot build/ppi --graph $(SPLITS)/ppi --overwrite \
 		-o docs/figures/ppi.png -o docs/figures/ppi.svg

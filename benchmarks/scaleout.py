@@ -199,7 +199,18 @@ def workers_flag(count: int) -> list[str]:
 
 def fit_command(split: Path, out: Path, *flags: str) -> list[str]:
     """Return the command of a fit with a fixed number of pairs."""
-    return [*ARCVEC, "fit", str(split), "-o", str(out), "--quiet", *SAME_PAIRS, *flags]
+    return [
+        *ARCVEC,
+        "fit",
+        str(split),
+        "-o",
+        str(out),
+        "--quiet",
+        "--preset",
+        "auc",
+        *SAME_PAIRS,
+        *flags,
+    ]
 
 
 def fit(split: Path, out: Path, *flags: str) -> None:

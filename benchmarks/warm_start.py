@@ -63,8 +63,8 @@ def measure(arguments: argparse.Namespace) -> Report:
         before = split_edges(split.train, test_fraction=0.1, seed=200 + seed).train
     else:
         before = without_nodes(split.train, seed)
-    earlier = EdgeProjection(dim=dim, seed=seed).fit(before)
-    rows = [measured("in full", EdgeProjection(dim=dim, seed=seed), split)]
+    earlier = EdgeProjection(goal="pairs", dim=dim, seed=seed).fit(before)
+    rows = [measured("in full", EdgeProjection(goal="pairs", dim=dim, seed=seed), split)]
     for steps in arguments.steps:
         # As many steps from both starts, nothing held out, the same penalty and window.
         training = TrainSettings(
@@ -75,7 +75,8 @@ def measure(arguments: argparse.Namespace) -> Report:
             output_l2=rows[0]["output_l2"],
         )
         walks = WalkSettings(window=rows[0]["window"])
-        method = EdgeProjection(dim=dim, seed=seed, walks=walks, training=training)
+        given = {"walks": walks, "training": training}
+        method = EdgeProjection(goal="pairs", dim=dim, seed=seed, **given)
         rows += [
             measured("from the usual start", method, split),
             measured("from the earlier result", method, split, earlier),

@@ -44,7 +44,7 @@ def main() -> None:
 def rows_of(path: Path) -> list[dict[str, Any]]:
     """Return a row for every distance between the ends of held-out edges."""
     split = read_split(path)
-    fitted = EdgeProjection(dim=128, seed=0).fit(split.train)
+    fitted = EdgeProjection(goal="pairs", dim=128, seed=0).fit(split.train)
     edges, non_edges = (fitted.score(*pairs.T) for pairs in (split.test, split.test_negatives))
     far, far_non_edges = (
         distances(split.train, pairs) for pairs in (split.test, split.test_negatives)
