@@ -178,36 +178,17 @@ def test_nodes_are_added(run, edges, tmp_path):
     assert "exists already" in run(*asked, fails=True)
 
 
-def test_fit_goes_on_from_an_earlier_result(run, edges, tmp_path):
+def test_a_fit_takes_the_choices_of_an_earlier_one(run, edges, tmp_path):
     before, after = tmp_path / "before", tmp_path / "after"
     quick = (*QUICK, "--preset", "auc")
     run("fit", edges, "-o", before, *quick)
     edges.write_text(edges.read_text() + "new,p3\nnew,p5\np7,new\n")
-    assert "61 nodes, dim 8, 20 steps\n" in run("fit", edges, "--from", before, "-o", after, *quick)
-    began = json.loads((after / "settings.json").read_text())["from"]
-    assert (began["known_nodes"], began["new_nodes"]) == (60, 1)
-    # What it went on from may be replaced by it.
+    assert "61 nodes, dim 8" in run("fit", edges, "--from", before, "-o", after, *quick)
+    chosen = [json.loads((path / "settings.json").read_text()) for path in (before, after)]
+    assert chosen[0]["window"] == chosen[1]["window"] == chosen[1]["settings"]["walks"]["window"][0]
+    assert len(chosen[1]["settings"]["walks"]["window"]) == 1
+    # What it takes choices from may be replaced by it.
     run("fit", edges, "--from", after, "-o", after, "--overwrite", *quick)
-    assert json.loads((after / "settings.json").read_text())["from"]["from"] == began
-    # A result that went on from one of other edges may have seen those of a test.
-    run("split", edges, "-o", tmp_path / "split")
-    run("fit", tmp_path / "split", "--from", before, "-o", tmp_path / "trained", *quick)
-    arguments = ("evaluate", tmp_path / "trained", "--split", tmp_path / "split", "--json")
-    assert json.loads(run(*arguments))["fitted_on_train"] is False
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--dim", "16"], "expected an earlier result of dim 16, got 8"),
-        (["--dim", "8", "--undirected"], "earlier result of a graph that is undirected"),
-    ],
-)
-def test_an_earlier_result_that_does_not_fit(run, edges, tmp_path, flags, message):
-    run("fit", edges, "-o", tmp_path / "before", *QUICK)
-    asked = ("fit", edges, "--from", tmp_path / "before", "-o", tmp_path / "after")
-    assert message in run(*asked, *flags, fails=True)
-    assert not (tmp_path / "after").exists()
 
 
 def test_settings_come_from_preset_then_file_then_flags(run, edges, tmp_path):

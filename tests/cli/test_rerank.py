@@ -8,7 +8,7 @@ import pytest
 from arcvec.graph.graph import Graph
 from arcvec.recommendation.rerank import FILE, load_reranker
 from arcvec.serve.result import load_served
-from arcvec.training.quick import quick_fit
+from arcvec.training.sketch import SpectralSketch
 from tests.cli.commands import QUICK
 
 
@@ -97,8 +97,11 @@ def test_structureless_graphs_keep_their_vectors(tmp_path):
     generator = np.random.default_rng(1)
     graph = Graph.from_edges(*generator.integers(500, size=(2, 4000)), nodes=500)
     model = fit_reranker(
-        quick_fit(graph, 8, 0), graph, lambda seen: quick_fit(seen, 8, 0), num_best=50
+        SpectralSketch(dim=8).fit(graph),
+        graph,
+        lambda seen: SpectralSketch(dim=8).fit(seen),
+        num_best=50,
     )
     head = model.heads["targets"]
     assert not head.is_used or head.gain < 0.01
-    assert load_reranker(tmp_path, quick_fit(graph, 8, 0), graph) is None
+    assert load_reranker(tmp_path, SpectralSketch(dim=8).fit(graph), graph) is None

@@ -16,8 +16,8 @@ from arcvec.recommendation.rerank import FILE, Reranker, load_reranker, save_mod
 from arcvec.recommendation.rerank_fit import fit_reranker
 from arcvec.recommendation.two_stages import TwoStages
 from arcvec.training.edge_projection import EdgeProjection
-from arcvec.training.quick import quick_fit
 from arcvec.training.settings import TrainSettings
+from arcvec.training.sketch import SpectralSketch
 
 
 def communities(directed=True, seed=0, num_nodes=400, size=20):
@@ -43,7 +43,7 @@ def split(request):
 
 
 def poor_vectors(graph):
-    return quick_fit(graph, 8 if graph.directed else 2, 0)
+    return SpectralSketch(dim=8 if graph.directed else 2).fit(graph)
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +133,11 @@ def test_permuted_labels_give_no_gain(split, monkeypatch):
 def test_leaked_edges_are_noticed(split):
     """Vectors that have seen the held-out edges look far better on these than they are."""
     vectors = noise(split.train)
-    honest = fit_reranker(vectors, split.train, lambda graph: quick_fit(graph, 64, 0), num_best=30)
+    honest = fit_reranker(
+        vectors, split.train, lambda graph: SpectralSketch(dim=64).fit(graph), num_best=30
+    )
     leaked = fit_reranker(
-        vectors, split.train, lambda graph: quick_fit(split.train, 64, 0), num_best=30
+        vectors, split.train, lambda graph: SpectralSketch(dim=64).fit(split.train), num_best=30
     )
     assert leaked.heads["targets"].vectors > 1.3 * honest.heads["targets"].vectors
 

@@ -2,12 +2,11 @@ import numpy as np
 import pytest
 
 from arcvec.graph.graph import Graph
-from arcvec.sampling.settings import WalkSettings
-from arcvec.training.budget import fit_within, quick_fit, shortened
+from arcvec.training.budget import fit_within, stages
 from arcvec.training.edge_projection import EdgeProjection
 from arcvec.training.hooks import Hooks, Interrupted
-from arcvec.training.quick import LandmarkProfiles, SpectralSketch
 from arcvec.training.settings import TrainSettings
+from arcvec.training.sketch import SpectralSketch
 from tests.training.test_edge_projection import planted_graph
 
 METHOD = EdgeProjection(
@@ -24,73 +23,54 @@ def same(left, right):
 
 def fit_in_steps(steps, graph, method=METHOD):
     """A fit with time for so many, where a step takes a second."""
-    done, seconds = [], steps / 0.95 + 0.5
+    done, seconds = [], (steps + 0.5) / 0.95
     hooks = Hooks(should_stop=lambda: done.append(1))
     return fit_within(seconds, method, graph, hooks, clock=lambda: len(done)), len(done)
 
 
-def test_with_time_enough_it_is_the_whole_fit():
-    graph = planted_graph(60)
-    reports = []
-    fitted = fit_within(1e6, METHOD, graph, Hooks(report=reports.append))
-    assert same(fitted, METHOD.fit(graph))
-    assert reports[-1].step < len(reports)  # first some steps to see how fast they are
+@pytest.mark.parametrize("goal", ["pairs", "ranking"])
+def test_with_time_enough_it_is_the_whole_fit(goal):
+    graph, method = planted_graph(60), METHOD.model_copy(update={"goal": goal})
+    assert same(fit_within(1e6, method, graph), method.fit(graph))
 
 
-def test_without_time_nothing_is_trained():
-    graph = planted_graph(60)
+@pytest.mark.parametrize("directed", [True, False])
+def test_without_time_nothing_is_trained(directed):
+    graph = planted_graph(60, directed=directed)
     fitted = fit_within(0.0, METHOD, graph)
     assert same(fitted, SpectralSketch(dim=8, seed=METHOD.seed).fit(graph))
     assert fitted.settings["steps_done"] == 0
 
 
-def test_undirected_there_are_profiles():
-    graph = planted_graph(60, directed=False)
-    fitted = fit_within(0.0, METHOD, graph)
-    assert same(fitted, LandmarkProfiles(dim=8, seed=METHOD.seed).fit(graph))
-    assert fitted.settings["method"] == "landmark-profiles"
-
-
-def test_after_too_few_steps_nothing_is_trained():
+def test_too_little_time_for_a_training_leaves_the_sketch():
     graph = planted_graph(60)
-    fitted, steps = fit_in_steps(3, graph)
-    assert steps < 5
+    fitted, steps = fit_in_steps(4, graph, LONGER)
+    assert steps == 5
     assert same(fitted, SpectralSketch(dim=8, seed=METHOD.seed).fit(graph))
-    graph = planted_graph(60, directed=False)
-    method = LONGER.model_copy(update={"dim": 32, "members": 1})
-    fitted, steps = fit_in_steps(20, graph, method)
-    assert steps == 20
-    assert same(fitted, quick_fit(graph, 32, METHOD.seed))
 
 
-def test_in_between_it_ends_with_the_time():
-    """Where twelve steps take longer than there is."""
-    fitted, steps = fit_in_steps(8, planted_graph(60))
-    assert fitted.settings["steps_done"] == steps == 8
+@pytest.mark.parametrize(("seconds", "done"), [(30, 25), (160, 100)])
+def test_in_between_it_is_the_longest_training_that_ended(seconds, done):
+    fitted, steps = fit_in_steps(seconds, planted_graph(60), LONGER)
+    assert fitted.settings["steps_done"] == done
+    assert steps == seconds + 1
     assert fitted.settings["validation_auc"] is None  # all edges are trained on
 
 
-def cliques(size, number):
-    """Each one linked to the next by an edge."""
-    inside = [(i, j) for i in range(size) for j in range(i)]
-    edges = [(size * k + i, size * k + j) for k in range(number) for i, j in inside]
-    edges += [(size * k, size * k + size) for k in range(number - 1)]
-    return Graph.from_edges(*zip(*edges, strict=True), directed=False)
-
-
-def test_the_window_is_short_where_neighbours_are_shared():
-    path = Graph.from_edges(np.arange(99), np.arange(1, 100), directed=False)
-    pair = Graph.from_edges([0], [1], directed=False)
-    windows = [shortened(METHOD, graph).walks.window for graph in (cliques(5, 20), path, pair)]
-    assert windows == [(2,), (5,), (5,)]
-    one = METHOD.model_copy(update={"walks": WalkSettings(window=7)})
-    assert shortened(one, cliques(5, 20)).walks.window == (7,)
+def test_to_recommend_it_begins_with_the_order_alone():
+    method = LONGER.model_copy(update={"goal": "ranking"})
+    sweeps = method.ranking.sweeps[0]
+    fitted, _ = fit_in_steps(sweeps + 10, planted_graph(60), method)
+    assert fitted.settings["steps_done"] == sweeps
+    assert same(fitted, stages(method)[0].fit(planted_graph(60)))
+    fitted, _ = fit_in_steps(150, planted_graph(60), method)
+    assert same(fitted, stages(method)[1].fit(planted_graph(60)))
 
 
 def test_a_stop_that_is_asked_for_is_one():
     steps = iter(range(1, 100))
     with pytest.raises(Interrupted) as stop:
-        fit_within(1e6, METHOD, planted_graph(60), Hooks(should_stop=lambda: next(steps) == 2))
+        fit_within(1e6, LONGER, planted_graph(60), Hooks(should_stop=lambda: next(steps) == 2))
     assert stop.value.step == 2
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from arcvec.evaluation.curves import roc_auc
 from arcvec.graph.graph import Graph
-from arcvec.training.quick import SpectralSketch
+from arcvec.training.sketch import SpectralSketch
 from tests.training.test_edge_projection import planted_graph
 
 

@@ -180,11 +180,11 @@ def test_the_result_keeps_the_course_of_the_training(graph, method):
 def test_the_auc_is_that_of_all_members_together(graph, members):
     settings = TrainSettings(steps=20, batch_pairs=500, evaluate_every=5)
     method = EdgeProjection(goal="pairs", dim=8, members=members, training=settings)
-    learned, recorded = method.learn("any", graph, None, members=members)
+    learned = method.prepare("any", graph, None, members=members).run()
     seen, validation = choose_validation(graph, settings, 0)
     scores = np.mean([validation.scores(m.watched).numpy() for m in learned.members], axis=0)
     terms = learned.terms.of_nodes(seen)[validation.pairs].sum(axis=1)
-    assert recorded["validation_auc"] == pytest.approx(validation.auc_of(scores + terms))
+    assert learned.auc == pytest.approx(validation.auc_of(scores + terms))
 
 
 def test_settling_learns_from_the_held_out_edges_too():
@@ -336,7 +336,7 @@ def test_a_checkpoint_of_something_else_is_refused(graph, method, tmp_path):
 
 def test_nothing_is_tried_again_once_the_first_member_is_done(graph, tmp_path):
     training = TrainSettings(steps=48, batch_pairs=200, evaluate_every=5, checkpoint_every=3)
-    method = EdgeProjection(goal="pairs", dim=8, members=2, member_dim=8, training=training)
+    method = EdgeProjection(goal="pairs", dim=8, members=2, training=training)
     checkpoint, members = tmp_path / "fit.checkpoint", []
     hooks = Hooks(
         lambda progress: members.append(progress.member), lambda: 1 in members, checkpoint
@@ -351,7 +351,7 @@ def test_nothing_is_tried_again_once_the_first_member_is_done(graph, tmp_path):
 def test_a_torn_snapshot_is_trained_again(graph, tmp_path, caplog):
     """Of a member that is done, and of what ran: then the one before it is taken."""
     training = TrainSettings(steps=48, batch_pairs=200, evaluate_every=5, checkpoint_every=3)
-    method = EdgeProjection(goal="pairs", dim=8, members=2, member_dim=8, training=training)
+    method = EdgeProjection(goal="pairs", dim=8, members=2, training=training)
     reports = []
     whole = method.fit(graph, Hooks(report=reports.append))
     checkpoint, steps = tmp_path / "fit.checkpoint", iter(range(1000))

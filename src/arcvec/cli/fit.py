@@ -66,10 +66,10 @@ def fit(
         out: result folder to write.
         preset: named set of settings; --config and single flags override it.
         config: TOML or JSON file of settings, as in the settings.json of a result.
-        earlier: result folder of an earlier state of the graph to go on from: nodes of the same
-            name begin at its vectors, and nothing is tried twice.
-        budget: time to be done in, such as 30s or 5m, counted from the start of the command; where
-            it is too short for all of a fit, one training ends with it. Keeps no checkpoint.
+        earlier: result folder of an earlier fit: what it chose among several values is not tried
+            again.
+        budget: time to be done in, such as 30s or 5m, counted from the start of the command; the
+            longest fit that ends in time is the result. Keeps no checkpoint.
         workers: processes of this machine that share the work, each with the vectors of its part of
             the nodes; on several machines, start the command with torchrun instead.
         backend: of torch.distributed, for many workers; by default gloo, and nccl on GPUs.

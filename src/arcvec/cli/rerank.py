@@ -63,9 +63,9 @@ def _refit(
     embeddings: EdgeEmbeddings, kind: Literal["quick", "whole"], settings: Path, seen: Graph
 ) -> EdgeEmbeddings:
     if kind == "quick":
-        from arcvec.training.quick import quick_fit
+        from arcvec.training.sketch import SpectralSketch
 
-        return quick_fit(seen, embeddings.dim + embeddings.dim % 2, seed=0)
+        return SpectralSketch(dim=embeddings.dim + embeddings.dim % 2).fit(seen)
     from arcvec.training.presets import load_method
 
     return load_method(config=settings).fit(seen)

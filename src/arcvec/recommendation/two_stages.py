@@ -9,7 +9,7 @@ from arcvec.method import Method
 from arcvec.recommendation.rerank import NUM_BEST, Reranker
 from arcvec.recommendation.rerank_fit import fit_reranker
 from arcvec.training.edge_projection import EdgeProjection
-from arcvec.training.quick import quick_fit
+from arcvec.training.sketch import SpectralSketch
 
 
 class TwoStages(Method):
@@ -31,7 +31,7 @@ class TwoStages(Method):
         model = fit_reranker(
             embeddings,
             graph,
-            lambda seen: quick_fit(seen, self.dim, self.seed),
+            lambda seen: SpectralSketch(dim=self.dim, seed=self.seed).fit(seen),
             num_best=self.num_best,
             seed=self.seed,
         )

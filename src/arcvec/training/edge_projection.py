@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -21,13 +21,14 @@ from arcvec.parallel.shared import shared_folder, write_shared_rows
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.storage.headers import write_json
 from arcvec.training.settings import RankingSettings, TrainSettings
-from arcvec.training.warm_start import WarmStart
 
 if TYPE_CHECKING:
     from arcvec.training.average import Vectors
     from arcvec.training.fit import Fit, Learned
     from arcvec.training.hooks import Hooks
     from arcvec.training.ranking import Ranked
+
+    _Result: TypeAlias = tuple[dict[str, Vectors], Vectors | None, dict[str, Any]]
 
 # Members, and from which dim on: docs/choices.md has what they gain.
 _MEMBERS, _MIN_DIM_FOR_MEMBERS = 4, 64
@@ -49,36 +50,18 @@ class TrainedMethod(Method):
     model: ModelSettings = ModelSettings()
     training: TrainSettings = TrainSettings()
 
-    def learn(
+    def prepare(
         self,
         name: str,
         graph: Graph,
         hooks: Hooks | None,
+        workers: Alone | None = None,
         *,
         members: int = 1,
         member_dim: int | None = None,
         projections: int = 1,
-        start: EdgeEmbeddings | None = None,
-        workers: Alone | None = None,
-    ) -> tuple[Learned, dict[str, Any]]:
-        """Return what all members learned, and what the result records of it."""
-        sizes = members, member_dim, projections
-        fit = self._prepare(name, graph, hooks, start, workers, *sizes)
-        learned = fit.run()
-        return learned, {**fit.identity, **_provenance(learned)}
-
-    def _prepare(
-        self,
-        name: str,
-        graph: Graph,
-        hooks: Hooks | None,
-        start: EdgeEmbeddings | None,
-        workers: Alone | None,
-        members: int = 1,
-        member_dim: int | None = None,
-        projections: int = 1,
     ) -> Fit:
-        """Return the fit of these settings on a graph."""
+        """Return the fit of the likelihood with these settings on a graph."""
         # torch and numba take a second to import: only a fit needs them.
         from arcvec.training.fit import Fit
         from arcvec.training.hooks import Hooks
@@ -86,30 +69,22 @@ class TrainedMethod(Method):
 
         choose_device(self.training.device)  # an error before anything is written
         require_edges(graph)
-        identity = {**describe_fit(name, self, graph), "from": None}
-        training, walks = self.training.of_one_of(members), self.walks
+        training = self.training.of_one_of(members)
         if projections > 1 or self.model.unit_norm:
             # Scores that are no products of vectors of any length have no room for a discount.
             training = training.model_copy(update={"degree_discount": 0.0})
-        earlier = None
-        if start is not None:
-            warm = WarmStart.of(start, graph, self.model, self.dim)
-            earlier = warm.vectors(), start.weights
-            training, walks = warm.training(training), warm.walks(walks)
-            identity["from"] = warm.describe()
         return Fit(
             graph=graph,
-            walks=walks,
+            walks=self.walks,
             negatives=self.negatives,
             model=self.model,
             training=training,
             dim=member_dim or self.dim,
             projections=projections,
             seeds=[_seed_of(member, self.seed) for member in range(members)],
-            identity=identity,
+            identity=describe_fit(name, self, graph),
             hooks=hooks or Hooks(),
             workers=workers or Alone(),
-            earlier=earlier,
         )
 
 
@@ -166,27 +141,9 @@ class EdgeProjection(TrainedMethod):
         description="trainings of the likelihood, each from a seed of its own, whose scores are "
         "averaged; by default 4 from dim 64 on where pairs are the goal, else one",
     )
-    member_dim: int | None = Field(
-        None,
-        ge=2,
-        multiple_of=2,
-        description="numbers per node in one of several members; by default half of dim, but "
-        "vectors of 16 to 32 numbers",
-    )
 
     @model_validator(mode="after")
-    def _members_fill_dim(self) -> EdgeProjection:
-        members, member_dim = self.members or _MEMBERS, self.member_dim or self.dim
-        if members * member_dim < self.dim:
-            raise ValueError(
-                f"expected members with at least {self.dim} numbers together, as many as dim, got "
-                f"{members} of {member_dim}"
-            )
-        if members == 1 and member_dim > self.dim:
-            raise ValueError(
-                f"member_dim {member_dim} is larger than dim {self.dim}: with one member they are "
-                "the same"
-            )
+    def _fits_together(self) -> EdgeProjection:
         if (self.members or 1) > 1 and self.model.unit_norm:
             raise ValueError("unit_norm belongs to one member: a mean of several has other norms")
         if self.training.degree_discount and self.model.unit_norm:
@@ -194,16 +151,18 @@ class EdgeProjection(TrainedMethod):
         return self
 
     def parts(self, graph: Graph) -> tuple[int, int]:
-        """Return how many members there are, and how many numbers per node each has."""
+        """Return how many members there are, and how many numbers per node each has.
+
+        The vectors of one of several have half of the numbers of the result, but 16 to 32.
+        """
         sides = 2 if self.model.on(graph).kind == "asymmetric" else 1
         length = self.dim // sides
-        several = self.member_dim or self.dim >= _MIN_DIM_FOR_MEMBERS
-        members = self.members or (_MEMBERS if several and not self.model.unit_norm else 1)
+        several = self.dim >= _MIN_DIM_FOR_MEMBERS and not self.model.unit_norm
+        members = self.members or (_MEMBERS if several else 1)
         if members == 1:
             return 1, self.dim
         usual = min(length, max(_SHORTEST, min(math.ceil(length / 2), _LONGEST)))
-        numbers = max(sides * usual, self.dim / members)
-        return members, self.member_dim or 2 * math.ceil(numbers / 2)
+        return members, 2 * math.ceil(max(sides * usual, self.dim / members) / 2)
 
     def fit(
         self, graph: Graph, hooks: Hooks | None = None, *, start: EdgeEmbeddings | None = None
@@ -214,12 +173,10 @@ class EdgeProjection(TrainedMethod):
 
         Args:
             hooks: progress reports, checkpoints, a way to stop; see `arcvec.training.hooks.Hooks`.
-            start: an earlier result for a warm start: its nodes, matched by name, begin at their
-                vectors there, and one training continues with a falling learning rate.
+            start: an earlier result: what that fit chose is not chosen again; see `chosen_by`.
 
         Raises:
-            ValueError: the graph has no edge between two different nodes, or `start` has another
-                dim, direction or kind of model, or none of its nodes.
+            ValueError: the graph has no edge between two different nodes.
         """
         return self.fit_rows(graph, hooks, start=start).embeddings()
 
@@ -239,49 +196,42 @@ class EdgeProjection(TrainedMethod):
                 f"expected at least one node for each of {workers.count} workers, got "
                 f"{graph.num_nodes} nodes; start fewer workers"
             )
-        if self.goal == "ranking" and not self.model.unit_norm:
-            return self._as_chosen_by(start, graph)._fit_ranking(graph, hooks, start, workers)
-        members, member_dim = self.parts(graph)
-        if start is not None:
-            # A result is one product, in which members can no longer be told apart.
-            members, member_dim = 1, self.dim
-        parts = {"members": members, "member_dim": member_dim}
-        learned, provenance = self.learn(
-            "edge-projection", graph, hooks, **parts, start=start, workers=workers
-        )
-        arrays, weights = learned.vectors(self.dim, workers)
-        return FittedRows(arrays, weights, graph, provenance, workers)
+        method = self if start is None else self.chosen_by(start)
+        ranks = method.goal == "ranking" and not method.model.unit_norm
+        arrays, weights, learned = (method._rank if ranks else method._learn)(graph, hooks, workers)
+        return FittedRows(arrays, weights, graph, learned, workers)
 
-    def _fit_ranking(
-        self, graph: Graph, hooks: Hooks | None, start: EdgeEmbeddings | None, workers: Alone
-    ) -> FittedRows:
+    def _learn(self, graph: Graph, hooks: Hooks | None, workers: Alone) -> _Result:
+        members, member_dim = self.parts(graph)
+        parts = {"members": members, "member_dim": member_dim}
+        fit = self.prepare("edge-projection", graph, hooks, workers, **parts)
+        learned = fit.run()
+        return *learned.vectors(self.dim, workers), {**fit.identity, **provenance(learned)}
+
+    def _rank(self, graph: Graph, hooks: Hooks | None, workers: Alone) -> _Result:
         from arcvec.training.ranking import fit_ranking
 
         part = 2 * max(1, min(self.dim // _LIKELIHOOD_PART, _LIKELIHOOD_DIM) // 2)
-        fit = self._prepare("edge-projection", graph, hooks, None, workers, member_dim=part)
-        if start is not None:
-            warm = WarmStart.of(start, graph, self.model, self.dim)
-            fit.identity["from"] = warm.describe()
+        fit = self.prepare("edge-projection", graph, hooks, workers, member_dim=part)
         learned = fit_ranking(fit, self.ranking, self.dim)
-        arrays, weights = learned.vectors(self.dim, workers)
-        provenance = {**fit.identity, **_ranking_provenance(learned)}
-        return FittedRows(arrays, weights, graph, provenance, workers)
+        recorded = {**fit.identity, **_ranking_provenance(learned)}
+        return *learned.vectors(self.dim, workers), recorded
 
-    def _as_chosen_by(self, start: EdgeEmbeddings | None, graph: Graph) -> EdgeProjection:
+    def chosen_by(self, earlier: EdgeEmbeddings) -> EdgeProjection:
         """Return the method with what an earlier fit chose, where it chose among these settings."""
-        if start is None:
-            return self
-        chosen = start.settings.get("order") or {}
-        known = {
-            name: (value,) for name, value in chosen.items() if value in getattr(self.ranking, name)
+        settings = earlier.settings
+        order = (settings.get("order") or {}).items()
+        window, penalty = settings.get("window"), settings.get("output_l2")
+        known: dict[str, dict[str, Any]] = {
+            "ranking": {k: (v,) for k, v in order if v in getattr(self.ranking, k, ())},
+            "walks": {"window": (window,)} if window in self.walks.window else {},
+            "training": {},
         }
-        warm = WarmStart.of(start, graph, self.model, self.dim)
-        settings = {
-            "ranking": self.ranking.model_copy(update=known),
-            "walks": warm.walks(self.walks),
-            "training": warm.penalty(self.training),
-        }
-        return self.model_copy(update=settings)
+        if penalty in (self.training.output_l2, *self.training.stronger_l2):
+            known["training"] = {"output_l2": penalty, "stronger_l2": ()}
+        rooms = {name: getattr(self, name) for name in known}
+        changes = {name: room.model_copy(update=known[name]) for name, room in rooms.items()}
+        return self.model_copy(update=changes)
 
 
 class MixedProjections(TrainedMethod):
@@ -306,14 +256,14 @@ class MixedProjections(TrainedMethod):
 
     def fit(self, graph: Graph, hooks: Hooks | None = None) -> ProjectionMixture:
         """Return the vectors of all nodes under every projection, and how to mix them."""
-        learned, provenance = self.learn(
-            "mixed-projections", graph, hooks, projections=self.projections
-        )
+        fit = self.prepare("mixed-projections", graph, hooks, projections=self.projections)
+        learned = fit.run()
         sides = learned.members[0].sides
         assert sides.mixture is not None
         parts = sides.by_projection(sides.source), sides.by_projection(sides.target), sides.mixture
         source, target, mixture = (part.cpu().numpy() for part in parts)
-        return ProjectionMixture(source, target, mixture, graph.nodes, provenance)
+        settings = {**fit.identity, **provenance(learned)}
+        return ProjectionMixture(source, target, mixture, graph.nodes, settings)
 
 
 def _seed_of(member: int, seed: int) -> int:
@@ -321,7 +271,7 @@ def _seed_of(member: int, seed: int) -> int:
     return seed if member == 0 else int(np.random.default_rng([seed, member]).integers(1 << 63))
 
 
-def _provenance(learned: Learned) -> dict[str, Any]:
+def provenance(learned: Learned) -> dict[str, Any]:
     """Return steps, AUCs and losses of all members, one after the other."""
     states = [member.status for member in learned.members]
     aucs = [status.best_auc for status in states if status.best_auc is not None]
@@ -345,7 +295,7 @@ def _provenance(learned: Learned) -> dict[str, Any]:
 
 def _ranking_provenance(learned: Ranked) -> dict[str, Any]:
     """Return what the result records of a fit for recommending."""
-    recorded = {"steps_done": 0} if learned.likely is None else _provenance(learned.likely)
+    recorded = {"steps_done": 0} if learned.likely is None else provenance(learned.likely)
     return {
         **recorded,
         "steps_done": int(learned.choice["sweeps"]) + recorded["steps_done"],

@@ -82,7 +82,6 @@ class Fit:
         projections: of Eq. 5; 1 is the paper's main model.
         seeds: one for each member.
         identity: what a checkpoint must agree with to be resumed.
-        earlier: vectors of an earlier result for a warm start; see `Start`.
     """
 
     graph: Graph
@@ -96,7 +95,6 @@ class Fit:
     identity: dict[str, Any]
     hooks: Hooks
     workers: Alone
-    earlier: tuple[Vectors, Vectors | None] | None = None
 
     def run(self) -> Learned:
         """Return what was learned; the parts that a checkpoint has are not trained again."""
@@ -284,7 +282,7 @@ class Fit:
     @cached_property
     def _start(self) -> Start:
         shape, device = (self.dim, self.projections), choose_device(self.training.device)
-        return Start(self.graph, self.model, *shape, device, self.workers, self.earlier)
+        return Start(self.graph, self.model, *shape, device, self.workers)
 
     @cached_property
     def _partition(self) -> Partition:

@@ -38,14 +38,12 @@ class Hooks:
         should_stop: called in every step; true ends the training after it, with `Interrupted`.
         checkpoint: where the state is kept while training; None keeps none.
         resume: start from that checkpoint.
-        end_at: called in every step with its number and the last one planned; returns the last one.
     """
 
     report: Callable[[Progress], None] | None = None
     should_stop: Callable[[], bool] | None = None
     checkpoint: Path | None = None
     resume: bool = False
-    end_at: Callable[[int, int], int] | None = None
 
     def of_member(self, member: int, members: int) -> Hooks:
         """Return the hooks of one member, whose reports carry its number."""

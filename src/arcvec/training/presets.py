@@ -90,5 +90,6 @@ def _settings_in(config: Path) -> dict[str, Any]:
         return values
     if not isinstance(values.get("settings"), dict) or "seed" not in values:
         raise ValueError(f"{config}: expected settings and a seed, as a fit writes them, got none")
-    # Results of the first version have no goal: pairs was the only one.
-    return {"goal": "pairs", **values["settings"], "seed": values["seed"]}
+    # Results of the first version have no goal, as pairs was the only one, and a length of members.
+    kept = {name: value for name, value in values["settings"].items() if name != "member_dim"}
+    return {"goal": "pairs", **kept, "seed": values["seed"]}

@@ -33,7 +33,7 @@ from arcvec.training.trainer import sides_by_kind, sides_in
 from arcvec.training.validation import Validation
 
 # Spreads of the likelihood's score that are tried.
-_SHARES = (0.0, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5)
+_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.55, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0, 2.5)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,10 @@ from torch import Tensor
 
 from arcvec.graph.graph import Graph
 from arcvec.model.edge_model import EdgeModel, NodeTable
-from arcvec.model.pass_through import hand_through, widened
 from arcvec.model.settings import ModelSettings
 from arcvec.parallel.alone import Alone
 from arcvec.parallel.partition import Partition
-from arcvec.training.average import Vectors, chunks
+from arcvec.training.average import chunks
 from arcvec.training.checkpoint import Checkpoint, Snapshot
 from arcvec.training.spectral import spectral_rows
 
@@ -31,8 +30,6 @@ class Start:
     Attributes:
         graph: all edges, whose degrees weigh nodes where BatchNorm normalises over pairs.
         dim, projections: see `Fit`.
-        earlier: vectors of this worker's nodes for a warm start, with their weights if one vector
-            serves both sides.
     """
 
     graph: Graph
@@ -41,7 +38,6 @@ class Start:
     projections: int
     device: str
     workers: Alone
-    earlier: tuple[Vectors, Vectors | None] | None = None
 
     def make(
         self, seen: Graph, seed: int, checkpoint: Checkpoint, *, blank: bool = False
@@ -55,9 +51,6 @@ class Start:
         generator = torch.Generator().manual_seed(seed)
         chosen = self.settings.on(seen) if self.projections == 1 else self.settings
         columns = EdgeModel.table_dim(chosen, self.dim)
-        earlier, scale = self.earlier or (None, None)
-        if earlier is not None:
-            chosen = widened(chosen, earlier.shape[1])
         model = EdgeModel(chosen, self.dim, generator, self.projections)
         if blank:
             rows = torch.zeros(self._partition.num_rows(self.workers.rank), columns)
@@ -65,12 +58,7 @@ class Start:
             rows = self._spectral_rows(seen, columns, seed, checkpoint)
         else:
             rows = self._random_rows(columns, generator)
-        if earlier is not None:
-            vectors = torch.from_numpy(earlier)
-            handed = hand_through(model, vectors, None if scale is None else torch.tensor(scale))
-            # The symmetric shallow model has room for the vectors alone.
-            rows = torch.cat([rows, handed], dim=1)[:, -EdgeModel.table_dim(chosen, self.dim) :]
-        table = NodeTable(rows.contiguous().to(self.device), self._weights())
+        table = NodeTable(rows.to(self.device), self._weights())
         return model.to(self.device), table
 
     @cached_property

@@ -179,10 +179,7 @@ class Trainer:
         loss = objective.loss(known, batch, status.output_l2)
         loss.backward()  # type: ignore[no-untyped-call]
         stopping = bool(hooks.should_stop and hooks.should_stop())
-        end = hooks.end_at(status.step + 1, status.end) if hooks.end_at else status.end
-        total, stops, end_of_first = self._sum_gradients(
-            loss.item(), stopping, end if self.workers.is_first else 0
-        )
+        total, stops = self._sum_gradients(loss.item(), stopping)
         if not math.isfinite(total):
             raise FloatingPointError(
                 f"the loss is {total} at step {status.step + 1}; lower the learning rate "
@@ -190,7 +187,6 @@ class Trainer:
             )
         rate = learning_rate(self.settings, status.step, status.watched_until, status.end)
         self._apply_gradients(nodes, rows, rate, batch)
-        status.end = round(end_of_first)
         return total, stops > 0
 
     def _sum_gradients(self, *numbers: float) -> list[float]:
