@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from arcvec.embeddings import EdgeEmbeddings, Scores
 from arcvec.evaluation.curves import roc_auc
+from arcvec.evaluation.log_odds import fit_log_odds
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import EdgeArray, NodeIds
 from arcvec.graph.non_edges import draw_non_edges
@@ -211,14 +213,10 @@ class _Lists:
             penalty = _L2 * weight @ weight / 2
             return value / count + penalty, slope / count + _L2 * weight
 
-        return _minimise(loss, inputs.shape[1])
-
-
-def _minimise(loss: Callable[[Matrix], tuple[float, Matrix]], size: int) -> Matrix:
-    from scipy.optimize import minimize
-
-    found = minimize(loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": 100})
-    return np.asarray(found.x)
+        start = np.zeros(inputs.shape[1])
+        options = {"maxiter": 100}
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+        return np.asarray(found.x)
 
 
 def _fit_pairs(
@@ -242,19 +240,12 @@ def _fit_pairs(
     is_edge = np.arange(len(pairs)) < len(edges)
     measured = features.of_pairs(pairs[:, 0], pairs[:, 1])
     scaled = _Scaled.of(measured)
-    inputs = np.concatenate([scaled.numbers, np.ones((len(pairs), 1), dtype=np.float32)], axis=1)
+    inputs = np.column_stack([scaled.numbers, np.ones(len(pairs))])
+    no_weight, penalty = np.zeros(inputs.shape[1]), _L2 * np.eye(inputs.shape[1])
 
     def fitted(kept: NDArray[np.bool_]) -> Matrix:
-        sign = np.where(is_edge[kept], 1.0, -1.0)
-
-        def loss(weight: Matrix) -> tuple[float, Matrix]:
-            margins = sign * (inputs[kept] @ weight.astype(np.float32))
-            errors = -sign / (1 + np.exp(np.minimum(margins, 50)))
-            slope = inputs[kept].T @ errors.astype(np.float32) / len(sign)
-            value = np.logaddexp(0, -margins).mean() + _L2 * weight @ weight / 2
-            return value, slope + _L2 * weight
-
-        return _minimise(loss, inputs.shape[1])
+        shares = np.full(kept.sum(), 1 / kept.sum())
+        return fit_log_odds(inputs[kept], is_edge[kept], shares, no_weight, penalty)
 
     fold = generator.integers(2, size=len(pairs))
     scores, alone = np.empty(len(pairs)), measured[:, VECTORS]
