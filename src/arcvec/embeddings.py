@@ -200,6 +200,11 @@ class EdgeEmbeddings(EdgeScorer):
             digest.update(np.ascontiguousarray(self.vectors(side, some)).data)
         return digest.hexdigest()
 
+    @property
+    def fingerprints(self) -> tuple[str, str]:
+        """The digests of both sides."""
+        return self.fingerprint("source"), self.fingerprint("target")
+
     def learned_from(self, graph: Graph) -> bool:
         """Return whether the vectors, and those they started from, saw this graph only."""
         fit: Mapping[str, Any] | None = self.settings

@@ -51,7 +51,7 @@ BASELINES: Mapping[str, type[Method]] = _LazyClasses(_CLASSES)
 METHODS: Mapping[str, type[Method]] = _LazyClasses(
     {
         "edge-projection": "training.edge_projection:EdgeProjection",
-        "two-stages": "recommendation.two_stages:TwoStages",
+        "two-stages": "recommendation.rerank_fit:TwoStages",
         **_CLASSES,
     }
 )

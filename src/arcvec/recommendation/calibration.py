@@ -108,7 +108,7 @@ def calibrate(
         error=sum(bin.count * abs(bin.probability - bin.edges) for bin in bins) / measured.size,
         num_edges=int(measured.sum()),
         bins=bins,
-        vectors=_fingerprints(embeddings),
+        vectors=embeddings.fingerprints,
     )
 
 
@@ -150,7 +150,7 @@ def load_calibration(result: str | Path, embeddings: EdgeEmbeddings) -> Calibrat
     values = read_header(path, FORMAT, [FORMAT_VERSION], keys, is_sealed=True)
     fields: dict[str, Any] = {key: values[key] for key in keys}
     fields["vectors"] = tuple(fields["vectors"])
-    if fields["vectors"] != _fingerprints(embeddings):
+    if fields["vectors"] != embeddings.fingerprints:
         raise ValueError(
             f"{path}: made for other vectors than those of the result; "
             "make it again with: arcvec calibrate RESULT --graph GRAPH"
@@ -193,7 +193,3 @@ def _fit(scores: NDArray[np.float64], is_edge: NDArray[np.bool_]) -> tuple[float
     weak_prior = 1e-6 * np.eye(2)  # solvable if all scores are equal
     slope, intercept = fit_log_odds(inputs, labels, np.ones(len(scores)), np.zeros(2), weak_prior)
     return float(slope / spread), float(intercept - slope * mean / spread)
-
-
-def _fingerprints(embeddings: EdgeEmbeddings) -> tuple[str, ...]:
-    return embeddings.fingerprint("source"), embeddings.fingerprint("target")
