@@ -21,7 +21,7 @@ _CLASSES = {
     "three-paths-over-degree": "baselines.paths:ThreePathsOverDegree",
     "pagerank": "baselines.paths:PageRank",
     "katz": "baselines.paths:Katz",
-    "eigenmaps": "baselines.eigenmaps:LaplacianEigenMaps",
+    "eigenmaps": "baselines.factorisations:LaplacianEigenMaps",
     "node2vec": "baselines.node2vec:Node2Vec",
     "dngr": "baselines.dense:DNGR",
     "svd": "baselines.factorisations:NormalisedSVD",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -110,47 +111,46 @@ def export_vectors(
         _WRITERS[chosen](exported, partial)
 
 
+@dataclass(frozen=True, eq=False)
 class ExportedArrays:
     """Vectors whose inner product is the score, and their scales, of all nodes or of some."""
 
-    def __init__(self, embeddings: EdgeEmbeddings, settings: ExportSettings) -> None:
-        self.nodes = embeddings.nodes
-        self._embeddings, self._settings = embeddings, settings
+    embeddings: EdgeEmbeddings
+    settings: ExportSettings
 
     def of(self, some: slice = slice(None)) -> dict[str, NDArray[Any]]:
         """Return what is written of some nodes, or of all, by name; scales are (n, 1) float32."""
         arrays: dict[str, NDArray[Any]] = {}
         for side in SIDES:
-            if self._settings.side not in (side, "both"):
+            if self.settings.side not in (side, "both"):
                 continue
-            vectors = self._embeddings.vectors(side, some)
-            if self._settings.equal_norms and side == "source":
+            vectors = self.embeddings.vectors(side, some)
+            if self.settings.equal_norms and side == "source":
                 vectors = np.pad(vectors, [(0, 0), (0, 1)])
-            elif self._settings.equal_norms:
+            elif self.settings.equal_norms:
                 vectors = equally_long(vectors, self._longest)
-            arrays |= _rounded(side, vectors, self._settings.precision)
+            arrays |= _rounded(side, vectors, self.settings.precision)
         return arrays
 
     def blocks(self) -> Iterator[tuple[NDArray[np.object_], dict[str, NDArray[Any]]]]:
         """Yield names and arrays of some nodes at a time."""
-        for some in blocks(len(self.nodes)):
-            yield self.nodes.at(np.arange(some.start, some.stop)), self.of(some)
+        for some in blocks(len(self.embeddings.nodes)):
+            yield self.embeddings.nodes.at(np.arange(some.start, some.stop)), self.of(some)
 
     def header(self) -> dict[str, Any]:
         """Return what is written beside the arrays: what they are and how they were made."""
         return {
             "format": "arcvec-vectors",
             "format_version": 1,
-            "directed": self._embeddings.directed,
-            **self._settings.model_dump(include={"side", "precision", "equal_norms"}),
-            "result": dict(self._embeddings.settings),
+            "directed": self.embeddings.directed,
+            **self.settings.model_dump(include={"side", "precision", "equal_norms"}),
+            "result": dict(self.embeddings.settings),
         }
 
     @cached_property
     def _longest(self) -> float:
         """The largest squared norm of a target."""
-        targets = (self._embeddings.vectors("target", some) for some in blocks(len(self.nodes)))
-        return max((float(squared_norms(block).max()) for block in targets), default=0.0)
+        return float(squared_norms(self.embeddings.vectors("target")).max(initial=0))
 
 
 def _rounded(side: Side, vectors: Scores, precision: str) -> dict[str, NDArray[Any]]:
@@ -174,7 +174,7 @@ def _rounded(side: Side, vectors: Scores, precision: str) -> dict[str, NDArray[A
 def _write_npy(exported: ExportedArrays, folder: Path) -> None:
     for name, array in exported.of().items():
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
-    exported.nodes.save(folder / "nodes.txt")
+    exported.embeddings.nodes.save(folder / "nodes.txt")
     write_json(folder / "meta.json", exported.header())
 
 
@@ -182,7 +182,7 @@ def _write_safetensors(exported: ExportedArrays, path: Path) -> None:
     from safetensors.numpy import save_file
 
     # Names are a tensor, as readers refuse more than a hundred megabytes of metadata.
-    arrays = {**exported.of(), "nodes": exported.nodes.text}
+    arrays = {**exported.of(), "nodes": exported.embeddings.nodes.text}
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     save_file(contiguous, path, metadata={"arcvec": json.dumps(exported.header())})
 
@@ -218,7 +218,7 @@ def _arrow_table(names: NDArray[np.object_], arrays: dict[str, NDArray[Any]]) ->
 
 def _write_word2vec(exported: ExportedArrays, path: Path) -> None:
     # Names with spaces are not rewritten: the new name might be that of another node.
-    for name in exported.nodes:
+    for name in exported.embeddings.nodes:
         if name.split() != [name]:
             raise ValueError(
                 "word2vec text ends a name at the first space: expected names without white space, "
@@ -227,7 +227,7 @@ def _write_word2vec(exported: ExportedArrays, path: Path) -> None:
     width = sum(array.shape[1] for array in exported.of(slice(0)).values())
     line = "%s" + " %.9g" * width + "\n"  # nine figures reproduce every float32 exactly
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(f"{len(exported.nodes)} {width}\n")
+        file.write(f"{len(exported.embeddings.nodes)} {width}\n")
         for names, arrays in exported.blocks():
             rows = np.concatenate(list(arrays.values()), axis=1).tolist()
             file.writelines(line % (name, *row) for name, row in zip(names, rows, strict=True))
