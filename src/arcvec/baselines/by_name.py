@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from arcvec.method import Method
 
 _CLASSES = {
-    "degree-product": "baselines.neighbours:DegreeProduct",
-    "popularity": "baselines.neighbours:Popularity",
-    "common-neighbours": "baselines.neighbours:CommonNeighbours",
-    "jaccard": "baselines.neighbours:Jaccard",
-    "adamic-adar": "baselines.neighbours:AdamicAdar",
-    "resource-allocation": "baselines.neighbours:ResourceAllocation",
+    "degree-product": "baselines.paths:DegreeProduct",
+    "popularity": "baselines.paths:Popularity",
+    "common-neighbours": "baselines.paths:CommonNeighbours",
+    "jaccard": "baselines.paths:Jaccard",
+    "adamic-adar": "baselines.paths:AdamicAdar",
+    "resource-allocation": "baselines.paths:ResourceAllocation",
     "item-cosine": "baselines.paths:ItemCosine",
     "three-paths": "baselines.paths:ThreePaths",
     "three-paths-over-degree": "baselines.paths:ThreePathsOverDegree",
