@@ -52,7 +52,7 @@ DEGREES = """
 import sys
 from arcvec.evaluation.curves import roc_auc
 from arcvec.graph.files import load_graph
-from arcvec.baselines.neighbours import DegreeProduct
+from arcvec.baselines.paths import DegreeProduct
 from arcvec.training.edge_projection import EdgeProjection
 from arcvec.training.validation import choose_validation
 seen, validation = choose_validation(load_graph(sys.argv[1]), EdgeProjection().training, 0)

@@ -1,10 +1,10 @@
-from .baselines.neighbours import AdamicAdar as AdamicAdar
-from .baselines.neighbours import CommonNeighbours as CommonNeighbours
-from .baselines.neighbours import DegreeProduct as DegreeProduct
-from .baselines.neighbours import Jaccard as Jaccard
-from .baselines.neighbours import Popularity as Popularity
+from .baselines.paths import AdamicAdar as AdamicAdar
+from .baselines.paths import CommonNeighbours as CommonNeighbours
+from .baselines.paths import DegreeProduct as DegreeProduct
 from .baselines.paths import ItemCosine as ItemCosine
+from .baselines.paths import Jaccard as Jaccard
 from .baselines.paths import PageRank as PageRank
+from .baselines.paths import Popularity as Popularity
 from .baselines.paths import ThreePaths as ThreePaths
 from .baselines.recommenders import BPR as BPR
 from .baselines.recommenders import IALS as IALS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Scores: TypeAlias = NDArray[np.float32]  # of edges; higher means more likely
 Side: TypeAlias = Literal["source", "target"]
+SIDES: tuple[Side, Side] = ("source", "target")
 FORMAT_VERSION, ONE_VECTOR_VERSION = 1, 2  # of result folders: two sides, or one vector for both
 
 
@@ -70,15 +71,11 @@ class WeightedRows:
         return len(self.rows)
 
     def __getitem__(self, chosen: Any) -> NDArray[np.floating]:
-        weights = np.broadcast_to(self.weights, self.shape)[chosen]
-        products: NDArray[np.floating] = self.rows[chosen] * weights
-        return products
+        return np.asarray(self.rows[chosen] * np.broadcast_to(self.weights, self.shape)[chosen])
 
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
     ) -> NDArray[np.floating]:
-        if copy is False:
-            raise ValueError("weighted rows are multiplied when read: expected to be copied")
         return np.asarray(self[:], dtype=dtype)
 
 
@@ -110,11 +107,6 @@ class EdgeEmbeddings(EdgeScorer):
             raise ValueError(
                 "expected source and target vectors of one shape, a row per node, got "
                 f"{self.source.shape} and {self.target.shape} for {len(self.nodes)} nodes"
-            )
-        if isinstance(self.source, WeightedRows) and self.source.rows is not self.target:
-            raise ValueError(
-                "expected the target vectors, weighted, as source, got those of another array; "
-                "EdgeEmbeddings.one_vector makes both sides of one"
             )
 
     @classmethod
@@ -165,17 +157,16 @@ class EdgeEmbeddings(EdgeScorer):
         """Return the scores of every source against every node: (len(sources), num_nodes)."""
         return self.vectors("source", sources) @ self.vectors("target").T
 
-    def vectors(self, side: Side, ids: NodeIds | None = None) -> Scores:
+    def vectors(self, side: Side, ids: NodeIds | slice = slice(None)) -> Scores:
         """Return float32 vectors whose inner product is the score, of some nodes or of all.
 
         On an undirected graph with two sides, both are side by side, in opposite orders for the two
         ends, those of the source halved.
         """
         mine, other = (self.source, self.target) if side == "source" else (self.target, self.source)
-        chosen = slice(None) if ids is None else ids
         if self.directed or self.weights is not None:
-            return np.asarray(mine[chosen], dtype=np.float32)
-        both = np.concatenate([mine[chosen], other[chosen]], axis=1, dtype=np.float32)
+            return np.asarray(mine[ids], dtype=np.float32)
+        both = np.concatenate([mine[ids], other[ids]], axis=1, dtype=np.float32)
         return both * np.float32(0.5) if side == "source" else both
 
     @cached_property
@@ -185,20 +176,25 @@ class EdgeEmbeddings(EdgeScorer):
         The score of the mean source with a target is the mean score of that target: how popular it
         is in this result.
         """
-        return {"source": self._mean_vector("source"), "target": self._mean_vector("target")}
-
-    def _mean_vector(self, side: Side) -> Scores:
-        parts = (np.arange(block.start, block.stop) for block in blocks(len(self.nodes)))
-        sums = [self.vectors(side, ids).sum(axis=0, dtype=np.float64) for ids in parts]
-        return np.asarray(np.sum(sums, axis=0) / max(1, len(self.nodes)), dtype=np.float32)
+        means: dict[Side, Scores] = {}
+        for side in SIDES:
+            parts = (self.vectors(side, some) for some in blocks(len(self.nodes)))
+            sums = [part.sum(axis=0, dtype=np.float64) for part in parts]
+            mean = np.sum(sums, axis=0) / max(1, len(self.nodes))
+            means[side] = np.asarray(mean, dtype=np.float32)
+        return means
 
     def fingerprint(self, side: Side) -> str:
         """Return a hexadecimal digest of the `vectors` of one side."""
         digest = hashlib.blake2b(digest_size=16)
-        for block in blocks(len(self.nodes)):
-            some = np.arange(block.start, block.stop)
+        for some in blocks(len(self.nodes)):
             digest.update(np.ascontiguousarray(self.vectors(side, some)).data)
         return digest.hexdigest()
+
+    @property
+    def fingerprints(self) -> tuple[str, str]:
+        """The digests of both sides."""
+        return self.fingerprint("source"), self.fingerprint("target")
 
     def learned_from(self, graph: Graph) -> bool:
         """Return whether the vectors, and those they started from, saw this graph only."""
@@ -233,21 +229,19 @@ class EdgeEmbeddings(EdgeScorer):
         verify_checksums(folder)
         versions = (FORMAT_VERSION, ONE_VECTOR_VERSION)
         settings = read_header(header, "arcvec-result", versions, ["directed"])
-        source: NDArray[np.floating] | WeightedRows
-        if settings.pop("format_version") == ONE_VECTOR_VERSION:
-            target = load_array(folder / "vectors.npy", mmap=mmap)
-            try:
-                source = WeightedRows(target, settings.pop("weights", None))
-            except ValueError as error:
-                raise ValueError(
-                    f"{folder}: {error}; the vectors are in vectors.npy, the weights in "
-                    'settings.json as "weights": write the folder again'
-                ) from None
-        else:
-            source = load_array(folder / "source.npy", mmap=mmap)
-            target = load_array(folder / "target.npy", mmap=mmap)
-        nodes = NodeNames.load(folder / "nodes.txt")
-        return cls(source, target, nodes, directed=settings.pop("directed"), settings=settings)
+        nodes, directed = NodeNames.load(folder / "nodes.txt"), settings.pop("directed")
+        if settings.pop("format_version") == FORMAT_VERSION:
+            source, target = (load_array(folder / f"{side}.npy", mmap=mmap) for side in SIDES)
+            return cls(source, target, nodes, directed, settings)
+        target = load_array(folder / "vectors.npy", mmap=mmap)
+        try:
+            weighted = WeightedRows(target, settings.pop("weights", None))
+        except ValueError as error:
+            raise ValueError(
+                f"{folder}: {error}; the vectors are in vectors.npy, the weights in "
+                'settings.json as "weights": write the folder again'
+            ) from None
+        return cls(weighted, target, nodes, directed, settings)
 
     def __repr__(self) -> str:
         direction = "directed" if self.directed else "undirected"
@@ -292,16 +286,10 @@ class ProjectionMixture(EdgeScorer):
 
     def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
         """Return the score of each edge sources[i] -> targets[i]."""
-        return self._mixed(lambda left, right: _paired_products(left, sources, right, targets))
-
-    def score_all_targets(self, sources: NodeIds) -> Scores:
-        """Return the scores of every source against every node: (len(sources), num_nodes)."""
-        return self._mixed(lambda left, right: left[sources] @ right.T)
-
-    def _mixed(self, products: Callable[[Scores, Scores], Scores]) -> Scores:
-        sides = zip(self.mixture, self.source, self.target, strict=True)
-        parts = (weight * np.maximum(products(left, right), 0) for weight, left, right in sides)
-        return np.asarray(sum(parts), dtype=np.float32)
+        scores = np.zeros(len(sources), dtype=np.float32)
+        for weight, left, right in zip(self.mixture, self.source, self.target, strict=True):
+            scores += weight * np.maximum(_paired_products(left, sources, right, targets), 0)
+        return scores
 
 
 def _paired_products(

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from arcvec.baselines.eigenmaps import LaplacianEigenMaps
+from arcvec.baselines.factorisations import LaplacianEigenMaps
 from arcvec.evaluation.link_prediction import link_prediction
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import read_split

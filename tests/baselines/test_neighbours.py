@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from arcvec.baselines.neighbours import AdamicAdar, CommonNeighbours, Jaccard, ResourceAllocation
+from arcvec.baselines.paths import AdamicAdar, CommonNeighbours, Jaccard, ResourceAllocation
 from arcvec.evaluation.curves import roc_auc
 from arcvec.graph.graph import Graph
 from arcvec.graph.split import read_split

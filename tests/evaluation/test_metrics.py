@@ -5,7 +5,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation import curves
 from arcvec.evaluation import ranks as ranking
-from arcvec.evaluation.curves import Areas, curve_sums, roc_auc
+from arcvec.evaluation.curves import Areas, roc_auc
 from arcvec.evaluation.ranks import rank_edges
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
@@ -46,21 +46,6 @@ def test_blocks_of_any_size_give_the_same_areas(monkeypatch, block):
     monkeypatch.setattr(curves, "BLOCK_NEGATIVES", block)
     assert Areas.of(positive, negative) == whole
     assert Areas.of(generator.permutation(positive), generator.permutation(negative)) == whole
-
-
-@pytest.mark.parametrize("cuts", [[], [20], [3, 3, 22], [-5, 50]])
-def test_ranges_of_scores_add_up_to_the_areas(cuts):
-    """Also empty ranges, and cuts at scores that many share."""
-    generator = np.random.default_rng(4)
-    sides = [generator.integers(40, size=size).astype(np.float32) for size in (300, 500)]
-    ranges = [np.split(np.sort(side), np.searchsorted(np.sort(side), cuts)) for side in sides]
-    sums = np.zeros(2)
-    for i, part in enumerate(zip(*ranges, strict=True)):
-        above = tuple(sum(piece.size for piece in side[i + 1 :]) for side in ranges)
-        below = sum(piece.size for piece in ranges[1][:i])
-        sums += curve_sums(*part, num_above=above, num_negatives_below=below)
-    areas = sums / [2 * 300 * 500, 300]
-    assert areas == pytest.approx(np.array(Areas.of(*sides)), rel=1e-12)
 
 
 def test_no_area_without_negatives():

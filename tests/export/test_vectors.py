@@ -11,9 +11,9 @@ from safetensors.torch import load_file
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.curves import roc_auc
-from arcvec.export import vectors
 from arcvec.export.vectors import ExportedArrays, ExportSettings, export_vectors
 from arcvec.graph.names import NodeNames
+from arcvec.storage import arrays
 from tests.export.samples import (
     NUM_NODES,
     WORDS,
@@ -116,7 +116,7 @@ def test_numbers_too_large_for_half_precision(tmp_path):
 @pytest.mark.parametrize("equal_norms", [False, True])
 def test_blocks_change_nothing(words, tmp_path, monkeypatch, suffix, equal_norms):
     export_vectors(words, tmp_path / f"whole{suffix}", equal_norms=equal_norms)
-    monkeypatch.setattr(vectors, "BLOCK", 7)
+    monkeypatch.setattr(arrays, "ROWS_PER_BLOCK", 7)
     export_vectors(words, tmp_path / f"blocks{suffix}", equal_norms=equal_norms)
     if suffix == ".txt":
         assert (tmp_path / "whole.txt").read_bytes() == (tmp_path / "blocks.txt").read_bytes()

@@ -14,7 +14,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from arcvec.baselines.neighbours import DegreeProduct
+from arcvec.baselines.paths import DegreeProduct
 from arcvec.cli import main
 from arcvec.evaluation.curves import roc_auc
 from arcvec.graph.graph import Graph

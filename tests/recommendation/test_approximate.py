@@ -184,7 +184,7 @@ def test_index_in_the_folder_is_used_until_vectors_change(tmp_path, caplog):
     open_index(tmp_path / "doubled", doubled)
     assert header.stat().st_mtime_ns != made
     assert "the index is built again: " in caplog.text
-    assert "made of other vectors" in caplog.text
+    assert "made for other vectors" in caplog.text
 
 
 def test_damaged_index_and_other_recall_are_built_again(tmp_path, caplog):

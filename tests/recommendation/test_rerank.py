@@ -13,8 +13,7 @@ from arcvec.graph.split import split_edges
 from arcvec.recommendation import rerank_fit
 from arcvec.recommendation.exact import recommend, top_k
 from arcvec.recommendation.rerank import FILE, Reranker, load_reranker, save_model
-from arcvec.recommendation.rerank_fit import fit_reranker
-from arcvec.recommendation.two_stages import TwoStages
+from arcvec.recommendation.rerank_fit import TwoStages, fit_reranker
 from arcvec.training.edge_projection import EdgeProjection
 from arcvec.training.settings import TrainSettings
 from arcvec.training.sketch import SpectralSketch

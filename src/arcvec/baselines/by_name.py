@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from arcvec.method import Method
 
 _CLASSES = {
-    "degree-product": "baselines.neighbours:DegreeProduct",
-    "popularity": "baselines.neighbours:Popularity",
-    "common-neighbours": "baselines.neighbours:CommonNeighbours",
-    "jaccard": "baselines.neighbours:Jaccard",
-    "adamic-adar": "baselines.neighbours:AdamicAdar",
-    "resource-allocation": "baselines.neighbours:ResourceAllocation",
+    "degree-product": "baselines.paths:DegreeProduct",
+    "popularity": "baselines.paths:Popularity",
+    "common-neighbours": "baselines.paths:CommonNeighbours",
+    "jaccard": "baselines.paths:Jaccard",
+    "adamic-adar": "baselines.paths:AdamicAdar",
+    "resource-allocation": "baselines.paths:ResourceAllocation",
     "item-cosine": "baselines.paths:ItemCosine",
     "three-paths": "baselines.paths:ThreePaths",
     "three-paths-over-degree": "baselines.paths:ThreePathsOverDegree",
     "pagerank": "baselines.paths:PageRank",
     "katz": "baselines.paths:Katz",
-    "eigenmaps": "baselines.eigenmaps:LaplacianEigenMaps",
+    "eigenmaps": "baselines.factorisations:LaplacianEigenMaps",
     "node2vec": "baselines.node2vec:Node2Vec",
     "dngr": "baselines.dense:DNGR",
     "svd": "baselines.factorisations:NormalisedSVD",
@@ -51,7 +51,7 @@ BASELINES: Mapping[str, type[Method]] = _LazyClasses(_CLASSES)
 METHODS: Mapping[str, type[Method]] = _LazyClasses(
     {
         "edge-projection": "training.edge_projection:EdgeProjection",
-        "two-stages": "recommendation.two_stages:TwoStages",
+        "two-stages": "recommendation.rerank_fit:TwoStages",
         **_CLASSES,
     }
 )

@@ -1,21 +1,35 @@
-"""Vectors from the singular vectors or eigenvectors of one matrix: SVD, HOPE, STRAP and NetMF."""
+"""Vectors from the singular vectors or eigenvectors of one matrix of the graph."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 from scipy.sparse import csr_array, diags_array, vstack
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh, svds
+from scipy.spatial.distance import cdist
 
-from arcvec.embeddings import EdgeEmbeddings
+from arcvec.embeddings import EdgeEmbeddings, EdgeScorer, Scores
 from arcvec.graph import matrices
 from arcvec.graph.graph import Graph
-from arcvec.method import Dim, EvenDim, MaxNodes, Method, Seed, one_side, two_sides
+from arcvec.graph.names import NodeIds, NodeNames
+from arcvec.method import (
+    Dim,
+    EvenDim,
+    MaxNodes,
+    Method,
+    Seed,
+    describe_fit,
+    one_side,
+    two_sides,
+)
+from arcvec.storage.arrays import blocks
 
 # Up to this size, or four times the number of vectors, a dense solver is as quick, and exact.
 _DENSE_NODES = 256
@@ -23,34 +37,20 @@ _HOPE_PRECISION = 1e-8
 _STRAP_ROWS = 1024
 
 
-class Factorisation(Method):
-    """Base of methods that factorise one matrix M of the graph, M = U S V^T, into two sides.
-
-    The score is U S^`exponent` V^T, cut to dim / 2 singular values.
-    """
-
-    name: ClassVar[str]
-
+class _TwoSided(Method):
     dim: EvenDim = 32
     seed: Seed = 0
 
-    @property
-    def exponent(self) -> float:
-        """Exponent of the singular values in the score."""
-        return 1.0
-
-    @abstractmethod
-    def matrix(self, graph: Graph) -> Any:
-        """Return what is factorised: anything scipy takes for a (num_nodes, num_nodes) matrix."""
-
-    def fit(self, graph: Graph) -> EdgeEmbeddings:
-        """Return the vectors of all nodes."""
-        left, values, right = leading_singular_vectors(self.matrix(graph), self.dim // 2, self.seed)
-        shares = values ** (self.exponent / 2)
-        return two_sides(self.name, self, graph, left * shares, right * shares)
+    def _factorise(
+        self, name: str, graph: Graph, matrix: Any, exponent: float = 1.0
+    ) -> EdgeEmbeddings:
+        """Return two sides whose score is U S^exponent V^T, of a matrix U S V^T cut to dim / 2."""
+        left, values, right = leading_singular_vectors(matrix, self.dim // 2, self.seed)
+        shares = values ** (exponent / 2)
+        return two_sides(name, self, graph, left * shares, right * shares)
 
 
-class NormalisedSVD(Factorisation):
+class NormalisedSVD(_TwoSided):
     """Factorises D_out^-1/2 A D_in^-1/2 = U S V^T and scores edges by U S^power V^T.
 
     With power 3 the score is the low-rank version of degree-normalised paths u -> x <- y -> v.
@@ -61,33 +61,27 @@ class NormalisedSVD(Factorisation):
     array([0.577, 0.   ], dtype=float32)
     """
 
-    name: ClassVar[str] = "svd"
     power: float = Field(3.0, gt=0, description="exponent of the singular values in the score")
 
-    @property
-    def exponent(self) -> float:
-        """The power."""
-        return self.power
-
-    def matrix(self, graph: Graph) -> Any:
-        """Return the normalised adjacency."""
-        return matrices.normalise(matrices.adjacency(graph))
+    def fit(self, graph: Graph) -> EdgeEmbeddings:
+        """Return the vectors of all nodes."""
+        normalised = matrices.normalise(matrices.adjacency(graph))
+        return self._factorise("svd", graph, normalised, self.power)
 
 
-class HOPE(Factorisation):
+class HOPE(_TwoSided):
     """Factorises (I - beta A)^-1 beta A: Katz's measure over walks of any length (Ou et al., 2016).
 
     The matrix is never built: the solver multiplies with it as a series in A, cut where the rest
     is negligible. beta is a part of 1 / ||A||, so the series always converges.
     """
 
-    name: ClassVar[str] = "hope"
     decay: float = Field(
         0.9, gt=0, lt=1, description="beta times the largest singular value of the adjacency"
     )
 
-    def matrix(self, graph: Graph) -> Any:
-        """Return the operator x -> (beta A + beta^2 A^2 + ...) x."""
+    def fit(self, graph: Graph) -> EdgeEmbeddings:
+        """Return the vectors of all nodes."""
         matrix = matrices.adjacency(graph)
         largest = leading_singular_vectors(matrix, 1, self.seed)[1][0]
         forward = matrix * (self.decay / largest if largest > 0 else 0.0)
@@ -101,23 +95,23 @@ class HOPE(Factorisation):
                 sums = step @ (vector + sums)
             return sums
 
-        return LinearOperator(
+        operator = LinearOperator(
             matrix.shape,
             matvec=lambda vector: series(forward, vector),
             rmatvec=lambda vector: series(backward, vector),
             matmat=lambda vectors: series(forward, vectors),
             dtype=np.float64,
         )
+        return self._factorise("hope", graph, operator)
 
 
-class STRAP(Factorisation):
+class STRAP(_TwoSided):
     """Factorises log of the personalised PageRank of the graph plus that of its transpose.
 
     By Yin and Wei (2019). The entry of u and v is the probability that a walk from u along
     out-edges ends at v, plus that of a walk from v along in-edges ending at u, or 0 if small.
     """
 
-    name: ClassVar[str] = "strap"
     stop: float = Field(0.5, gt=0, lt=1, description="probability that a walk ends at a node")
     smallest: float = Field(
         1e-4,
@@ -127,15 +121,15 @@ class STRAP(Factorisation):
         "1e-5, the authors' choice, is a little better for four times the memory",
     )
 
-    def matrix(self, graph: Graph) -> Any:
-        """Return the logarithms, sparse."""
+    def fit(self, graph: Graph) -> EdgeEmbeddings:
+        """Return the vectors of all nodes."""
         matrix = matrices.adjacency(graph)
         ends = walk_ends(matrix, self.stop, self.smallest / 2)
         ends = ends + walk_ends(matrix.T.tocsr(), self.stop, self.smallest / 2).T
         ends.data = np.log(np.maximum(ends.data / (self.smallest / 2), 1))
         if graph.num_edges == 0:  # every walk ends where it starts, which says nothing
             ends.data[:] = 0
-        return ends
+        return self._factorise("strap", graph, ends)
 
 
 def walk_ends(matrix: Any, stop: float, tolerance: float) -> Any:
@@ -147,7 +141,7 @@ def walk_ends(matrix: Any, stop: float, tolerance: float) -> Any:
     num_nodes = matrix.shape[0]
     onward = matrices.transitions(matrix) * (1 - stop)
     ends = diags_array(np.where(np.diff(matrix.indptr) > 0, stop, 1.0))
-    blocks = [csr_array((0, num_nodes))]
+    parts = [csr_array((0, num_nodes))]
     for first in range(0, num_nodes, _STRAP_ROWS):
         starts = np.arange(first, min(first + _STRAP_ROWS, num_nodes))
         ones = (np.ones(starts.size), (starts - first, starts))
@@ -158,8 +152,8 @@ def walk_ends(matrix: Any, stop: float, tolerance: float) -> Any:
             present.data[present.data < tolerance] = 0
             present.eliminate_zeros()
             block = block + present @ ends
-        blocks.append(block)
-    return vstack(blocks, format="csr")
+        parts.append(block)
+    return vstack(parts, format="csr")
 
 
 class NetMF(Method):
@@ -202,6 +196,106 @@ def deepwalk_matrix(matrix: Any, window: int, negatives: float) -> NDArray[np.fl
     sums *= scales.astype(np.float32)
     np.maximum(sums, 1, out=sums)
     return np.log(sums, out=sums)
+
+
+@dataclass(frozen=True, eq=False)
+class NodePositions(EdgeScorer):
+    """One point per node, (num_nodes, dim) float32; the score is minus the distance of two."""
+
+    positions: NDArray[np.float32]
+    nodes: NodeNames
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def dim(self) -> int:
+        """Numbers stored per node."""
+        return int(self.positions.shape[1])
+
+    def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
+        """Return the score of each edge sources[i] -> targets[i]."""
+        scores = np.empty(len(sources), dtype=np.float32)
+        for block in blocks(len(sources)):
+            apart = self.positions[sources[block]] - self.positions[targets[block]]
+            scores[block] = -np.linalg.norm(apart, axis=1)
+        return scores
+
+    def score_all_targets(self, sources: NodeIds) -> Scores:
+        """Return the scores of every source against every node: (len(sources), num_nodes)."""
+        distances: Scores = cdist(self.positions[sources], self.positions).astype(np.float32)
+        return -distances
+
+
+class LaplacianEigenMaps(Method):
+    """Places nodes by the lowest non-trivial eigenvectors of the graph Laplacian.
+
+    By Belkin and Niyogi (2003): neighbours lie close together. The vectors solve L y = lambda D y
+    on the undirected version of the graph, by way of the largest eigenvectors of
+    I + D^-1/2 A D^-1/2, which needs only products with the adjacency. A graph of c components has
+    c - 1 non-trivial eigenvectors of eigenvalue 0; they separate the components and come first,
+    large components before small ones. Isolated nodes are at the origin.
+
+    >>> path = Graph.from_edges([0, 1, 2], [1, 2, 3], directed=False)
+    >>> near, far = LaplacianEigenMaps(dim=1).fit(path).score(np.array([0, 0]), np.array([1, 3]))
+    >>> bool(near > far)
+    True
+    """
+
+    dim: Dim = 32
+    seed: Seed = 0
+
+    def fit(self, graph: Graph) -> NodePositions:
+        """Return the positions of all nodes."""
+        matrix = matrices.undirected_adjacency(graph)
+        degrees = matrix.sum(axis=1)
+        positions = (
+            self._eigenvectors(matrix, degrees) * matrices.inverse_power(degrees, 0.5)[:, None]
+        )
+        settings = describe_fit("eigenmaps", self, graph)
+        return NodePositions(positions.astype(np.float32), graph.nodes, settings)
+
+    def _eigenvectors(self, matrix: Any, degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return orthonormal eigenvectors of D^-1/2 A D^-1/2, the trivial one left out."""
+        normalised, kernel = matrices.normalise(matrix), _kernel(matrix, degrees)
+        trivial = np.asarray(kernel.T @ np.sqrt(degrees))
+        known: NDArray[np.float64] = kernel @ _complement(trivial, self.dim)
+        if known.shape[1] == self.dim:
+            return known
+
+        def shifted(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+            # Deflate the known kernel, so that the solver finds the other vectors.
+            result: NDArray[np.float64] = vector + normalised @ vector
+            result -= 2 * (kernel @ (kernel.T @ vector))
+            return result
+
+        operator = LinearOperator(matrix.shape, matvec=shifted, matmat=shifted, dtype=np.float64)
+        _, vectors = leading_eigenpairs(operator, self.dim - known.shape[1], self.seed)
+        return np.concatenate([known, vectors], axis=1)
+
+
+def _kernel(matrix: Any, degrees: NDArray[np.float64]) -> Any:
+    """Return the eigenvectors of eigenvalue 0: a sparse column per component, largest first."""
+    count, component = connected_components(matrix, directed=False)
+    volumes = np.bincount(component, weights=degrees, minlength=count)
+    column = np.empty(count, dtype=np.int64)
+    column[np.argsort(-volumes, kind="stable")] = np.arange(count)
+    with_edges = np.flatnonzero(degrees > 0)
+    values = np.sqrt(degrees / np.where(volumes > 0, volumes, 1)[component])[with_edges]
+    entries = (values, (with_edges, column[component[with_edges]]))
+    return csr_array(entries, shape=(matrix.shape[0], int((volumes > 0).sum())))
+
+
+def _complement(vector: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """Return up to `count` orthonormal columns, orthogonal to `vector`: (n, min(count, n - 1))."""
+    size = min(count, max(0, vector.size - 1))
+    if size == 0:
+        return np.zeros((vector.size, 0))
+    # The reflection that maps the vector to the first axis maps the other axes to the complement.
+    mirror = vector / np.linalg.norm(vector)
+    mirror[0] += 1.0
+    mirror /= np.linalg.norm(mirror)
+    axes = np.eye(vector.size, size, k=-1)
+    result: NDArray[np.float64] = axes - 2 * np.outer(mirror, mirror[1 : size + 1])
+    return result
 
 
 def leading_eigenpairs(

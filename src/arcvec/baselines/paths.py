@@ -1,12 +1,14 @@
-"""Scores from paths in the graph, which is needed at inference: Katz, three paths, PageRank.
+"""Scores from the graph itself, which is needed at inference: degrees, and paths of a few edges.
 
-On an undirected graph they are the same in both directions.
+N(u) is the set of targets of u: in a directed graph its outgoing neighbours, as in the paper.
+Scores from shared neighbours are symmetric, so they cannot tell an edge from its reverse; on an
+undirected graph all scores are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from arcvec.embeddings import EdgeScorer, Scores
+from arcvec.embeddings import EdgeEmbeddings, EdgeScorer, Scores
 from arcvec.graph.graph import Graph
 from arcvec.graph.matrices import adjacency, inverse_power, strengths
 from arcvec.graph.names import NodeIds, NodeNames
@@ -23,6 +25,7 @@ from arcvec.method import Method
 
 _Weights: TypeAlias = NDArray[np.float64]  # one per node
 _NO_WEIGHTS = np.empty(0, dtype=np.float32)
+_OFF_POLE = 1e-6
 _DEGREE_EXPONENT = "divide by this power of the out-degree of u times the in-degree of v"
 
 
@@ -73,6 +76,108 @@ class PathSums(EdgeScorer):
         backward = self.backward or [False] * len(self.leaving)
         step_weights = np.array(self.step_weights, dtype=np.float64)
         return *rows, np.array(backward), np.stack(self.leaving), step_weights
+
+
+class SharedFraction(PathSums):
+    """Divides the number of shared neighbours by the number of nodes next to either end."""
+
+    def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
+        """Return the score of each edge sources[i] -> targets[i]; 0 if neither has neighbours."""
+        return self._divide(super().score(sources, targets), sources, targets)
+
+    def score_all_targets(self, sources: NodeIds) -> Scores:
+        """Return the scores of every source against every node: (len(sources), num_nodes)."""
+        return self._divide(super().score_all_targets(sources), sources[:, None], slice(None))
+
+    def _divide(self, shared: Scores, sources: NodeIds, targets: Any) -> Scores:
+        degrees = self.graph.out_degrees.astype(np.float32)
+        # If the union is empty, nothing is shared either: 0 / 1.
+        either = degrees[sources] + degrees[targets] - shared
+        return np.asarray(shared / np.maximum(either, 1))
+
+
+class DegreeProduct(Method):
+    """Scores u -> v by out-degree of u times in-degree of v, also called preferential attachment.
+
+    >>> star = Graph.from_edges([0, 0, 0], [1, 2, 3], directed=False)
+    >>> DegreeProduct().fit(star).score(np.array([0, 1]), np.array([1, 2]))
+    array([3., 1.], dtype=float32)
+    """
+
+    def fit(self, graph: Graph) -> EdgeEmbeddings:
+        """Return the degrees as source and target vectors of length 1."""
+        # Not a sum of logarithms, which in float32 would tie large products that differ.
+        return _of_degrees("degree-product", graph, graph.out_degrees)
+
+
+class Popularity(Method):
+    """Scores u -> v by the in-degree of v, whatever u is; undirected, by the mean of both degrees.
+
+    Within a source this is the order of `DegreeProduct`, also for sources without known edges.
+    """
+
+    def fit(self, graph: Graph) -> EdgeEmbeddings:
+        """Return ones as source and in-degrees as target vectors of length 1."""
+        return _of_degrees("popularity", graph, np.ones(graph.num_nodes))
+
+
+def _of_degrees(method: str, graph: Graph, source: NDArray[Any]) -> EdgeEmbeddings:
+    return EdgeEmbeddings(
+        source=source[:, None].astype(np.float32),
+        target=graph.in_degrees[:, None].astype(np.float32),
+        nodes=graph.nodes,
+        directed=graph.directed,
+        settings={"method": method, "graph_fingerprint": graph.fingerprint},
+    )
+
+
+class CommonNeighbours(Method):
+    """Scores u -> v by the number of nodes in both N(u) and N(v)."""
+
+    def fit(self, graph: Graph) -> PathSums:
+        """Return a scorer that keeps the graph."""
+        return _shared(graph, np.ones(graph.num_nodes))
+
+
+class Jaccard(Method):
+    """Scores u -> v by the part of N(u) and N(v) together that is in both."""
+
+    def fit(self, graph: Graph) -> PathSums:
+        """Return a scorer that keeps the graph."""
+        return _shared(graph, np.ones(graph.num_nodes), SharedFraction)
+
+
+class AdamicAdar(Method):
+    """Scores u -> v by the shared neighbours z, each counting 1 / log |N(z)|; see `few`."""
+
+    few: Literal["as two", "as they are"] = Field(
+        "as two",
+        description="count neighbours of fewer than two targets as if they had two, or by the "
+        "formula as it stands, kept off its pole: then one target counts more than any number, and "
+        "none a little less than nothing. The paper's numbers are those of the formula",
+    )
+
+    def fit(self, graph: Graph) -> PathSums:
+        """Return a scorer that keeps the graph."""
+        literal = self.few == "as they are"
+        degrees = graph.out_degrees + _OFF_POLE if literal else np.maximum(graph.out_degrees, 2)
+        return _shared(graph, 1 / np.log(degrees))
+
+
+class ResourceAllocation(Method):
+    """Scores u -> v by the shared neighbours z, each counting 1 / |N(z)|, or 1 without targets."""
+
+    def fit(self, graph: Graph) -> PathSums:
+        """Return a scorer that keeps the graph."""
+        return _shared(graph, 1 / np.maximum(graph.out_degrees, 1))
+
+
+def _shared(graph: Graph, node_weights: _Weights, scorer: type[PathSums] = PathSums) -> PathSums:
+    """Return the scorer of the paths u -> z <- v, whatever the weights of their edges."""
+    unweighted = graph if graph.weights is None else replace(graph, weights=None)
+    ones, steps = np.ones(graph.num_nodes), [0.0, 1.0]
+    leaving, backward = [ones, node_weights], [False, True]
+    return scorer(unweighted, graph.nodes, leaving, steps, ones, backward)
 
 
 class Katz(Method):

@@ -9,24 +9,23 @@ from typing import ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeFloat, PositiveFloat
-from threadpoolctl import threadpool_limits
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.ranks import rank_edges
 from arcvec.graph.graph import Graph
-from arcvec.graph.matrices import sparse_matrix, strengths
+from arcvec.graph.matrices import sparse_matrix
 from arcvec.graph.split import cut_edges
-from arcvec.kernels.least_squares import improve_rows
 from arcvec.method import EvenDim, Method, Seed, two_sides
+from arcvec.parallel.alone import Alone
+from arcvec.training.hooks import Hooks
+from arcvec.training.order import Course, LeastSquares
+from arcvec.training.settings import RankingSettings
 
 _Vectors: TypeAlias = NDArray[np.float32]
 
 _HELD_OUT_FRACTION = 0.2
 _MIN_HELD_OUT = 20
 _MAX_RANKED_EDGES = 10_000
-# Conjugate gradients from the last vector: as good as exact solutions, in a tenth of the time.
-_STEPS_PER_SOLUTION = 3
-_REFERENCE_DEGREE = 10
 
 
 class TunedVectors(Method):
@@ -75,7 +74,8 @@ class IALS(TunedVectors):
 
     An edge should score 1, every other pair 0, with less weight. The penalty on a vector grows with
     the degree of its node, without which the method ranks worse on some graphs (Rendle et al.,
-    2021). The package `implicit` has no such penalty, so the equations are solved here.
+    2021). The package `implicit` has no such penalty; the equations are those of arcvec's own
+    order, without nodes that walks reach. Self-loops do not count.
 
     >>> graph = Graph.from_edges([0, 0, 1, 1, 2], [3, 4, 3, 4, 3])
     >>> method = IALS(dim=4, non_edge_weight=(0.1,), penalty=(1.0,), degree_exponent=(1.0,))
@@ -110,20 +110,10 @@ class IALS(TunedVectors):
         shape = graph.num_nodes, self.dim // 2
         generator = np.random.default_rng(self.seed)
         target = generator.normal(scale=0.1 / self.dim**0.5, size=shape).astype(np.float32)
-        source = np.zeros_like(target)
-        sides = (graph, source, target), (graph.transposed, target, source)
-        degrees, _ = strengths(graph)
-        growths = ((side / _REFERENCE_DEGREE) ** self.degree_exponent[0] for side in degrees)
-        penalties = [(self.penalty[0] * growth).astype(np.float32) for growth in growths]
-        # Threads of the linear algebra library would take turns with those of the kernel.
-        with threadpool_limits(1, "blas"):
-            for _ in range(self.iterations):
-                for (rows, own, other), own_penalties in zip(sides, penalties, strict=True):
-                    weights = np.empty(0, np.float32) if rows.weights is None else rows.weights
-                    gram = np.float32(self.non_edge_weight[0]) * (other.T @ other)
-                    entries = rows.indptr, rows.indices, weights
-                    improve_rows(*entries, other, gram, own_penalties, own, _STEPS_PER_SOLUTION)
-        return source, target
+        choice = {name: getattr(self, name)[0] for name in self.tuned} | {"nearby_weight": 0.0}
+        problem = LeastSquares(graph, RankingSettings(), self.dim // 2, Alone())
+        course = Course(Hooks(), Alone(), self.iterations)
+        return problem.improve((np.zeros_like(target), target), choice, self.iterations, course)
 
 
 class BPR(TunedVectors):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -16,14 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from arcvec.embeddings import EdgeEmbeddings, Scores, Side
-from arcvec.graph.names import NodeIds
+from arcvec.embeddings import SIDES, EdgeEmbeddings, Scores, Side
 from arcvec.recommendation.approximate import equally_long, squared_norms
 from arcvec.settings import Settings, merge_settings
+from arcvec.storage.arrays import blocks
 from arcvec.storage.atomic import new_file, new_folder
 from arcvec.storage.headers import write_json
-
-BLOCK = 1 << 16  # nodes written at once, if a format allows it
 
 Format: TypeAlias = Literal["parquet", "word2vec", "safetensors", "npy"]
 
@@ -112,46 +111,46 @@ def export_vectors(
         _WRITERS[chosen](exported, partial)
 
 
+@dataclass(frozen=True, eq=False)
 class ExportedArrays:
     """Vectors whose inner product is the score, and their scales, of all nodes or of some."""
 
-    def __init__(self, embeddings: EdgeEmbeddings, settings: ExportSettings) -> None:
-        self.nodes = embeddings.nodes
-        self._embeddings, self._settings = embeddings, settings
+    embeddings: EdgeEmbeddings
+    settings: ExportSettings
 
-    def blocks(self) -> Iterator[NodeIds]:
-        """Yield the ids of all nodes, some at a time."""
-        for start in range(0, len(self.nodes), BLOCK):
-            yield np.arange(start, min(start + BLOCK, len(self.nodes)))
-
-    def of(self, ids: NodeIds | None = None) -> dict[str, NDArray[Any]]:
+    def of(self, some: slice = slice(None)) -> dict[str, NDArray[Any]]:
         """Return what is written of some nodes, or of all, by name; scales are (n, 1) float32."""
         arrays: dict[str, NDArray[Any]] = {}
-        sides: tuple[Side, ...] = ("source", "target")
-        for side in sides if self._settings.side == "both" else (self._settings.side,):
-            vectors = self._embeddings.vectors(side, ids)
-            if self._settings.equal_norms and side == "source":
+        for side in SIDES:
+            if self.settings.side not in (side, "both"):
+                continue
+            vectors = self.embeddings.vectors(side, some)
+            if self.settings.equal_norms and side == "source":
                 vectors = np.pad(vectors, [(0, 0), (0, 1)])
-            elif self._settings.equal_norms:
+            elif self.settings.equal_norms:
                 vectors = equally_long(vectors, self._longest)
-            arrays |= _rounded(side, vectors, self._settings.precision)
+            arrays |= _rounded(side, vectors, self.settings.precision)
         return arrays
+
+    def blocks(self) -> Iterator[tuple[NDArray[np.object_], dict[str, NDArray[Any]]]]:
+        """Yield names and arrays of some nodes at a time."""
+        for some in blocks(len(self.embeddings.nodes)):
+            yield self.embeddings.nodes.at(np.arange(some.start, some.stop)), self.of(some)
 
     def header(self) -> dict[str, Any]:
         """Return what is written beside the arrays: what they are and how they were made."""
         return {
             "format": "arcvec-vectors",
             "format_version": 1,
-            "directed": self._embeddings.directed,
-            **self._settings.model_dump(include={"side", "precision", "equal_norms"}),
-            "result": dict(self._embeddings.settings),
+            "directed": self.embeddings.directed,
+            **self.settings.model_dump(include={"side", "precision", "equal_norms"}),
+            "result": dict(self.embeddings.settings),
         }
 
     @cached_property
     def _longest(self) -> float:
         """The largest squared norm of a target."""
-        targets = (self._embeddings.vectors("target", ids) for ids in self.blocks())
-        return max((float(squared_norms(block).max()) for block in targets), default=0.0)
+        return float(squared_norms(self.embeddings.vectors("target")).max(initial=0))
 
 
 def _rounded(side: Side, vectors: Scores, precision: str) -> dict[str, NDArray[Any]]:
@@ -175,7 +174,7 @@ def _rounded(side: Side, vectors: Scores, precision: str) -> dict[str, NDArray[A
 def _write_npy(exported: ExportedArrays, folder: Path) -> None:
     for name, array in exported.of().items():
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
-    exported.nodes.save(folder / "nodes.txt")
+    exported.embeddings.nodes.save(folder / "nodes.txt")
     write_json(folder / "meta.json", exported.header())
 
 
@@ -183,7 +182,7 @@ def _write_safetensors(exported: ExportedArrays, path: Path) -> None:
     from safetensors.numpy import save_file
 
     # Names are a tensor, as readers refuse more than a hundred megabytes of metadata.
-    arrays = {**exported.of(), "nodes": exported.nodes.text}
+    arrays = {**exported.of(), "nodes": exported.embeddings.nodes.text}
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     save_file(contiguous, path, metadata={"arcvec": json.dumps(exported.header())})
 
@@ -195,21 +194,21 @@ def _write_parquet(exported: ExportedArrays, path: Path) -> None:
         raise ImportError(
             "vectors in Parquet need pyarrow; install it with: pip install 'arcvec[parquet]'"
         ) from None
-    header, no_ids = {"arcvec": json.dumps(exported.header())}, np.arange(0)
+    header = {"arcvec": json.dumps(exported.header())}
     # Parquet stores int8 in four bytes, or in one by a dictionary; nothing else repeats.
-    arrays = exported.of(no_ids)
-    repeating = [f"{name}.list.element" for name in arrays if arrays[name].dtype == np.int8]
-    schema = _arrow_table(exported, no_ids).schema.with_metadata(header)
+    nobody = exported.of(slice(0))
+    repeating = [f"{name}.list.element" for name in nobody if nobody[name].dtype == np.int8]
+    schema = _arrow_table(np.empty(0, dtype=object), nobody).schema.with_metadata(header)
     with ParquetWriter(path, schema, use_dictionary=repeating) as writer:
-        for ids in exported.blocks():
-            writer.write_table(_arrow_table(exported, ids).replace_schema_metadata(header))
+        for names, arrays in exported.blocks():
+            writer.write_table(_arrow_table(names, arrays).replace_schema_metadata(header))
 
 
-def _arrow_table(exported: ExportedArrays, ids: NodeIds) -> Any:
+def _arrow_table(names: NDArray[np.object_], arrays: dict[str, NDArray[Any]]) -> Any:
     import pyarrow
 
-    columns = {"node": pyarrow.array(exported.nodes.at(ids), pyarrow.string())}
-    for name, array in exported.of(ids).items():
+    columns = {"node": pyarrow.array(names, pyarrow.string())}
+    for name, array in arrays.items():
         numbers = pyarrow.array(array.ravel())
         if not name.endswith("_scale"):
             numbers = pyarrow.FixedSizeListArray.from_arrays(numbers, array.shape[1])
@@ -219,20 +218,19 @@ def _arrow_table(exported: ExportedArrays, ids: NodeIds) -> Any:
 
 def _write_word2vec(exported: ExportedArrays, path: Path) -> None:
     # Names with spaces are not rewritten: the new name might be that of another node.
-    for name in exported.nodes:
+    for name in exported.embeddings.nodes:
         if name.split() != [name]:
             raise ValueError(
                 "word2vec text ends a name at the first space: expected names without white space, "
                 f"got {name!r}; parquet, safetensors and npy keep such names"
             )
-    width = sum(array.shape[1] for array in exported.of(np.arange(0)).values())
+    width = sum(array.shape[1] for array in exported.of(slice(0)).values())
     line = "%s" + " %.9g" * width + "\n"  # nine figures reproduce every float32 exactly
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(f"{len(exported.nodes)} {width}\n")
-        for ids in exported.blocks():
-            rows = np.concatenate(list(exported.of(ids).values()), axis=1)
-            for name, row in zip(exported.nodes.at(ids), rows.tolist(), strict=True):
-                file.write(line % (name, *row))
+        file.write(f"{len(exported.embeddings.nodes)} {width}\n")
+        for names, arrays in exported.blocks():
+            rows = np.concatenate(list(arrays.values()), axis=1).tolist()
+            file.writelines(line % (name, *row) for name, row in zip(names, rows, strict=True))
 
 
 _WRITERS = {

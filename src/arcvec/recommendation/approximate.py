@@ -104,18 +104,10 @@ class VectorIndex:
         queries = candidates.queries(embeddings, ids, _OTHER[self.side])
         lists, _ = exact.best_vectors(_probing_queries(queries), self.probing, probes)
         best, scores = empty_heaps(len(ids), k)
-        keep_best_of_lists(
-            exact.padded_vectors(queries),
-            ids,
-            lists,
-            self.starts,
-            self.tiles,
-            self.members,
-            candidates.allowed,
-            (candidates.known.indptr, candidates.known.indices),
-            scores,
-            best,
-        )
+        index = self.starts, self.tiles, self.members
+        known = candidates.known.indptr, candidates.known.indices
+        queries = exact.padded_vectors(queries)
+        keep_best_of_lists(queries, ids, lists, *index, candidates.allowed, known, scores, best)
         return best_first(best, scores, k)
 
 
@@ -208,12 +200,10 @@ def _load(folder: Path, side: Side, fingerprint: str, recall: float | None) -> V
     verify_checksums(folder)
     keys = ["vectors", "recall", "depths", *PROBES]
     header = read_header(folder / "meta.json", FORMAT, [FORMAT_VERSION], keys)
-    if header["vectors"] != fingerprint:
-        raise ValueError(f"{folder}: made of other vectors than those of the result")
-    if tuple(header["depths"]) != DEPTHS:
-        raise ValueError(f"{folder}: made for the depths {header['depths']}, expected {DEPTHS}")
-    if recall not in (None, header["recall"]):
-        raise ValueError(f"{folder}: made for a recall of {header['recall']}, expected {recall}")
+    wanted = {"vectors": fingerprint, "depths": list(DEPTHS), "recall": recall or header["recall"]}
+    for key, value in wanted.items():
+        if header[key] != value:
+            raise ValueError(f"{folder}: made for other {key}: {header[key]}, expected {value}")
     arrays = {name: load_array(folder / f"{name}.npy") for name in ARRAYS}
     probes: dict[str, Any] = {name: tuple(header[name]) for name in PROBES}
     return VectorIndex(side, header["recall"], **(arrays | probes))
@@ -256,15 +246,11 @@ def squared_norms(vectors: Scores) -> NDArray[np.float64]:
 def _probing_vectors(vectors: Scores, clusters: NDArray[np.int32], num_clusters: int) -> Scores:
     """Return a vector per cluster whose product with `_probing_queries` ranks the clusters."""
     means = _means(vectors, clusters, num_clusters)
-    squares = np.zeros(num_clusters)
-    for start in range(0, len(vectors), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        far = vectors[block] - means[clusters[block]]
-        squares += np.bincount(clusters[block], np.einsum("ij,ij->i", far, far), num_clusters)
     counts = np.maximum(np.bincount(clusters, minlength=num_clusters), 1)
-    deviations = np.sqrt(squares / counts / max(1, vectors.shape[1]))
+    squares = np.bincount(clusters, squared_norms(vectors), num_clusters) / counts
+    variances = np.maximum(squares - squared_norms(means), 0) / max(1, vectors.shape[1])
     # A wide cluster may hold a large product despite a small mean.
-    return np.column_stack([means, 2 * deviations]).astype(np.float32)
+    return np.column_stack([means, 2 * np.sqrt(variances)]).astype(np.float32)
 
 
 def _probing_queries(queries: Scores) -> Scores:

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcvec.embeddings import EdgeEmbeddings, Scores
+from arcvec.evaluation.log_odds import fit_log_odds, sigmoid
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import EdgeArray
 from arcvec.graph.non_edges import draw_non_edges
-from arcvec.recommendation.regressions import Regressions, likeliest, sigmoid
 from arcvec.storage.atomic import new_file
 from arcvec.storage.headers import read_header, sealed, write_json
 
@@ -108,7 +108,7 @@ def calibrate(
         error=sum(bin.count * abs(bin.probability - bin.edges) for bin in bins) / measured.size,
         num_edges=int(measured.sum()),
         bins=bins,
-        vectors=_fingerprints(embeddings),
+        vectors=embeddings.fingerprints,
     )
 
 
@@ -150,7 +150,7 @@ def load_calibration(result: str | Path, embeddings: EdgeEmbeddings) -> Calibrat
     values = read_header(path, FORMAT, [FORMAT_VERSION], keys, is_sealed=True)
     fields: dict[str, Any] = {key: values[key] for key in keys}
     fields["vectors"] = tuple(fields["vectors"])
-    if fields["vectors"] != _fingerprints(embeddings):
+    if fields["vectors"] != embeddings.fingerprints:
         raise ValueError(
             f"{path}: made for other vectors than those of the result; "
             "make it again with: arcvec calibrate RESULT --graph GRAPH"
@@ -189,19 +189,7 @@ def _fit(scores: NDArray[np.float64], is_edge: NDArray[np.bool_]) -> tuple[float
     counts = np.bincount(is_edge, minlength=2)
     labels = np.where(is_edge, (counts[1] + 1) / (counts[1] + 2), 1 / (counts[0] + 2))
     mean, spread = scores.mean(), scores.std() or 1.0
-    regression = Regressions(
-        inputs=np.stack([(scores - mean) / spread, np.ones(len(scores))], axis=1),
-        owners=np.zeros(len(scores), dtype=np.int64),
-        weights=np.ones(len(scores)),
-        labels=labels,
-        mean=np.zeros(2),
-        precision=1e-6 * np.eye(2),  # solvable if all scores are equal
-        negatives=np.empty((0, 2), dtype=np.float32),
-        shared_weights=np.empty((1, 0), dtype=np.float32),
-    )
-    [[slope, intercept]] = likeliest(regression, np.zeros((1, 2)))
+    inputs = np.stack([(scores - mean) / spread, np.ones(len(scores))], axis=1)
+    weak_prior = 1e-6 * np.eye(2)  # solvable if all scores are equal
+    slope, intercept = fit_log_odds(inputs, labels, np.ones(len(scores)), np.zeros(2), weak_prior)
     return float(slope / spread), float(intercept - slope * mean / spread)
-
-
-def _fingerprints(embeddings: EdgeEmbeddings) -> tuple[str, ...]:
-    return embeddings.fingerprint("source"), embeddings.fingerprint("target")

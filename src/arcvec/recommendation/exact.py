@@ -31,7 +31,7 @@ class Candidates:
     """The nodes that may be recommended, and for each node those that it is not offered."""
 
     direction: Direction
-    ids: NDArray[np.int32]  # ascending
+    allowed: NDArray[np.bool_]  # (num_nodes,), whether a node may be recommended at all
     known: Graph  # the row of a node holds the candidates to skip
     popularity: float = 1  # how much that of a candidate counts: 1 as trained, 0 not at all
 
@@ -75,14 +75,12 @@ class Candidates:
         known = known_edges(exclude, nodes)
         if exclude is not None and direction == "sources":
             known = known.transposed
-        return cls(direction, np.flatnonzero(allowed).astype(np.int32), known, popularity)
+        return cls(direction, allowed, known, popularity)
 
     @cached_property
-    def allowed(self) -> NDArray[np.bool_]:
-        """(num_nodes,), whether a node may be recommended at all."""
-        mask = np.zeros(self.known.num_nodes, dtype=np.bool_)
-        mask[self.ids] = True
-        return mask
+    def ids(self) -> NDArray[np.int32]:
+        """Those that may be recommended, ascending."""
+        return np.flatnonzero(self.allowed).astype(np.int32)
 
     def queries(self, embeddings: EdgeEmbeddings, ids: NodeIds, side: Side) -> Scores:
         """Return a vector for each node, whose products with those of the other side are scores.
@@ -257,17 +255,14 @@ class LaidOut:
         """Lay out the nodes of a result."""
         from arcvec.kernels.topk import TILE
 
-        directions: tuple[Direction, ...] = ("targets", "sources")
-        return cls(
-            {one: as_tiles(embeddings.vectors(sides_of(one)[1]), TILE) for one in directions}
-        )
+        target, source = (as_tiles(embeddings.vectors(s), TILE) for s in ("target", "source"))
+        return cls({"targets": target, "sources": source})
 
     def best_of(
         self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates
     ) -> BestEdges:
         """Return what the function `best_of` does."""
-        are_all = candidates.ids.size == len(embeddings.nodes)
-        tiles = self.tiles[candidates.direction] if are_all else None
+        tiles = self.tiles[candidates.direction] if candidates.allowed.all() else None
         return best_of(embeddings, ids, k, candidates, tiles)
 
 
@@ -282,14 +277,14 @@ def best_of(
     from arcvec.kernels.topk import TILE, keep_best
 
     own_side, other_side = sides_of(candidates.direction)
-    known = candidates.known
+    known = candidates.known.indptr, candidates.known.indices
     best, scores = empty_heaps(len(ids), min(k, candidates.ids.size))
     queries = padded_vectors(candidates.queries(embeddings, ids, own_side))
     columns = COLUMNS if tiles is None else max(1, candidates.ids.size)
     for start in range(0, candidates.ids.size, columns):
         some = candidates.ids[start : start + columns]
         block = as_tiles(embeddings.vectors(other_side, some), TILE) if tiles is None else tiles
-        keep_best(queries, ids, block, some, known.indptr, known.indices, scores, best)
+        keep_best(queries, ids, block, some, *known, scores, best)
     return best_first(best, scores, k)
 
 

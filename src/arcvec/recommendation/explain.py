@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arcvec.embeddings import EdgeEmbeddings, Scores, Side
+from arcvec.embeddings import EdgeEmbeddings, Side
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds
 from arcvec.recommendation.exact import known_edges
@@ -109,25 +109,19 @@ def _similar(
 ) -> tuple[KnownEdge, ...]:
     """Return the edges between `shared` and the `others` most similar to `node` on a side."""
     others = np.setdiff1d(others, [node, shared])
-    similarities = _cosines(embeddings, side, node, others)
+    if embeddings.weights is None:
+        vectors = embeddings.vectors(side, np.append(others, node))
+    else:
+        # The same on both sides and, like scores, unchanged if a scale moves from the vectors to
+        # the weights. A cosine does not depend on their signs.
+        vectors = embeddings.vectors("target", np.append(others, node))
+        vectors *= np.sqrt(np.abs(embeddings.weights))
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    directions = vectors / np.where(norms > 0, norms, 1)  # a cosine with 0 is 0
+    similarities = directions[:-1] @ directions[-1]
     best = np.argsort(-similarities, kind="stable")[:k]
     ends = (others[best], np.full(best.size, shared))
     sources, targets = ends if side == "source" else ends[::-1]
     numbers = similarities[best].tolist(), embeddings.score(sources, targets).tolist()
     names = embeddings.nodes.at(sources), embeddings.nodes.at(targets)
     return tuple(map(KnownEdge, *names, *numbers))
-
-
-def _cosines(embeddings: EdgeEmbeddings, side: Side, node: int, others: NodeIds) -> Scores:
-    """Return the cosine between a node and others on one side; 0 where a vector is 0."""
-    ids = np.append(others, node)
-    if embeddings.weights is None:
-        vectors = embeddings.vectors(side, ids)
-    else:
-        # The same on both sides and, like scores, unchanged if a scale moves from the vectors to
-        # the weights. A cosine does not depend on their signs.
-        vectors = embeddings.vectors("target", ids) * np.sqrt(np.abs(embeddings.weights))
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    directions = vectors / np.where(norms > 0, norms, 1)
-    cosines: Scores = directions[:-1] @ directions[-1]
-    return cosines

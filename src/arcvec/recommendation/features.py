@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from arcvec.embeddings import EdgeEmbeddings, Scores
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds
 from arcvec.recommendation.exact import Candidates, Direction, sides_of
+
+if TYPE_CHECKING:
+    from arcvec.baselines.paths import PathSums
 
 Features: TypeAlias = NDArray[np.float32]  # (..., len(NAMES))
 
@@ -59,54 +62,39 @@ class PairFeatures:
     def blocks(
         self, ids: NodeIds, chosen: NDArray[np.int32], num_best: int, candidates: Candidates
     ) -> Iterator[tuple[slice, NDArray[np.int32], Features]]:
-        """Yield rows, their candidates and features; memory holds a few hundred rows at a time.
+        """Yield a few hundred rows at a time, their candidates, (r, w), and features, (r, w, f).
 
         Args:
             chosen: (q, c) candidates of each node, -1 where there are fewer.
             num_best: as many more are added by three paths, and as many by short walks.
-
-        Yields:
-            (r, w) candidates, -1 where there are fewer, and (r, w, f) features.
         """
         from arcvec.kernels import pair_features
 
         describe: Any = pair_features.describe_candidates
-        num_measured = pair_features.NUM_FEATURES
         graph, known = self.graph, candidates.known
-        more = np.full((_ROWS, 2 * num_best), -1, dtype=np.int32)
         for start in range(0, len(ids), _ROWS):
             rows = slice(start, start + _ROWS)
             nodes = np.asarray(ids[rows])
-            found = np.concatenate([chosen[rows], more[: len(nodes)]], axis=1)
+            found = np.pad(chosen[rows], ((0, 0), (0, 2 * num_best)), constant_values=-1)
             measured = describe(
-                *self._paths,
+                *(kind.paths for kind in self._path_sums),
                 *((graph.indptr, graph.indices), (self.queries[nodes], self.others)),
                 *((known.indptr, known.indices), candidates.allowed, nodes, num_best, found),
             )
-            features = np.empty((*found.shape, len(NAMES)), dtype=np.float32)
-            features[..., :num_measured] = measured
-            features[..., num_measured:-2] = self._log_degrees[found]
-            features[..., -2:] = self._log_degrees[nodes][:, None]
+            of_nodes = np.broadcast_to(self._log_degrees[nodes][:, None], (*found.shape, 2))
+            features = np.concatenate([measured, self._log_degrees[found], of_nodes], axis=2)
             yield rows, found, features
 
     def of_pairs(self, ids: NodeIds, others: NodeIds) -> Features:
         """Return the features of each pair ids[i], others[i]: (p, f)."""
-        features = np.empty((len(ids), len(NAMES)), dtype=np.float32)
-        order = np.argsort(ids, kind="stable")
-        nodes, first = np.unique(ids[order], return_index=True)
-        counts = np.diff(np.append(first, len(ids)))
-        # A row has up to 256 candidates of a node, so that few rows are mostly empty.
-        parts = -(-counts // _ROWS)
-        places = np.arange(len(ids)) - np.repeat(first, counts)
-        row = np.repeat(np.cumsum(parts) - parts, counts) + places // _ROWS
-        column = places % _ROWS
-        chosen = np.full((parts.sum(), column.max(initial=0) + 1), -1, dtype=np.int32)
-        chosen[row, column] = others[order]
-        nobody = Candidates.of(self.graph.nodes, "targets")
-        for rows, _, found in self.blocks(np.repeat(nodes, parts), chosen, 0, nobody):
-            here = slice(*np.searchsorted(row, [rows.start, rows.stop]))
-            features[order[here]] = found[row[here] - rows.start, column[here]]
-        return features
+        columns = [
+            *(kind.score(ids, others) for kind in self._path_sums),
+            self.graph.has_edges(others, ids),
+            np.einsum("ij,ij->i", self.queries[ids], self.others[others]),
+            *self._log_degrees[others].T,
+            *self._log_degrees[ids].T,
+        ]
+        return np.stack(columns, axis=1, dtype=np.float32)
 
     @cached_property
     def _log_degrees(self) -> Features:
@@ -114,7 +102,7 @@ class PairFeatures:
         return np.log1p(np.stack(degrees, axis=1), dtype=np.float32)
 
     @cached_property
-    def _paths(self) -> tuple[Any, ...]:
+    def _path_sums(self) -> tuple[PathSums, ...]:
         # scipy and numba: commands that re-rank nothing start without them.
         from arcvec.baselines.paths import PageRank, ThreePaths, three_steps
         from arcvec.graph.matrices import inverse_power, strengths
@@ -123,5 +111,4 @@ class PairFeatures:
         ones = np.ones(self.graph.num_nodes)
         middle = [inverse_power(degrees, 1.0) for degrees in (into, out)]
         even = three_steps(self.graph, [ones, *middle], ones)
-        kinds = [ThreePaths().fit(self.graph), even, PageRank().fit(self.graph)]
-        return tuple(kind.paths for kind in kinds)
+        return ThreePaths().fit(self.graph), even, PageRank().fit(self.graph)

@@ -8,28 +8,21 @@ direction inform the other. Edges among new nodes count in a second round, when 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arcvec.embeddings import EdgeEmbeddings
+from arcvec.evaluation.log_odds import Matrix, fit_log_odds
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
-from arcvec.recommendation.regressions import Matrix, Regressions, likeliest
 
 logger = logging.getLogger(__name__)
 
-BLOCK_NODES, BLOCK_PAIRS = 512, 1 << 13
 NUM_NEGATIVES = 1024  # known nodes that stand for all nodes without an edge to a new one
 PRIOR_WEIGHT = 0.3  # in edges
 REVERSED_WEIGHT = 0.3  # of a reversed one-way edge if the settings of the result have none
-
-_PAIR = np.dtype(
-    [("owner", "i8"), ("other", "i8"), ("is_source", "?"), ("weight", "f8"), ("label", "f8")]
-)
-"""A new node, a node it is paired with, whether it is the source of the two, weight and label."""
 
 
 def add_nodes(
@@ -134,64 +127,33 @@ class _Likelihood:
 
     def fit(self, linked: Graph, vectors: Matrix, num_known: int) -> Matrix:
         """Return new vectors of all new nodes, by their edges with nodes below `num_known`."""
-        known = len(self.rows)
         rows = np.concatenate([self.rows, vectors])
-        pairs = self._pairs(linked, num_known)
-        graphs = [linked] if self.symmetric else [linked, linked.transposed]
-        negatives = [self.inputs(rows[self.sample], of_sources=graph is linked) for graph in graphs]
-        negative_weight = np.float32(self.degree / max(1, len(self.sample)))
-        fitted = np.empty_like(vectors)
-        starts = np.searchsorted(pairs["owner"], known + np.arange(len(vectors) + 1))
-        for first, last in _blocks(starts):
-            mine = pairs[starts[first] : starts[last]]
-            others = rows[mine["other"]]
-            nodes = np.arange(known + first, known + last)
-            ends = np.repeat(nodes, len(self.sample)), np.tile(self.sample, len(nodes))
-            free = [~graph.has_edges(*ends).reshape(len(nodes), -1) for graph in graphs]
-            regressions = Regressions(
-                inputs=np.where(
-                    mine["is_source"][:, None],
-                    self.inputs(others, of_sources=True),
-                    self.inputs(others, of_sources=False),
-                ),
-                owners=mine["owner"] - nodes[0],
-                weights=mine["weight"],
-                labels=mine["label"],
-                mean=self.mean,
-                precision=self.precision,
-                negatives=np.concatenate(negatives).astype(np.float32),
-                shared_weights=np.concatenate(free, axis=1, dtype=np.float32) * negative_weight,
-            )
-            fitted[first:last] = likeliest(regressions, vectors[first:last])
-        return fitted
+        nodes = range(len(self.rows), len(rows))
+        return np.array([self._fit_node(node, linked, rows, num_known) for node in nodes])
 
-    def _pairs(self, linked: Graph, num_known: int) -> NDArray[Any]:
-        """Return the edges of new nodes and their reversed one-way edges, by owner."""
-        sources, targets = linked.row_of_entry, linked.indices
-        proper = sources != targets
-        sources, targets = sources[proper], targets[proper]
-        kinds: list[tuple[Any, ...]] = [(sources, targets, True, 1.0, 1.0)]
+    def _fit_node(self, node: int, linked: Graph, rows: Matrix, num_known: int) -> Matrix:
+        targets, sources = (
+            np.setdiff1d(graph.indices[graph.indptr[node] : graph.indptr[node + 1]], node)
+            for graph in (linked, linked.transposed)
+        )
+        targets, sources = targets[targets < num_known], sources[sources < num_known]
+        non_edge = self.degree / max(1, len(self.sample)), 0.0
+        # The other end, whether the node is the source of the pair, weight and label.
+        pairs = [
+            (targets, True, 1.0, 1.0),
+            (np.setdiff1d(self.sample, targets), True, *non_edge),
+        ]
         if not self.symmetric:
-            one_way = ~linked.has_edges(targets, sources)
-            kinds += [
-                (targets, sources, False, 1.0, 1.0),
-                (targets[one_way], sources[one_way], True, *self.reversed_edge),
-                (sources[one_way], targets[one_way], False, *self.reversed_edge),
+            pairs += [
+                (sources, False, 1.0, 1.0),
+                (np.setdiff1d(self.sample, sources), False, *non_edge),
+                (np.setdiff1d(sources, targets), True, *self.reversed_edge),
+                (np.setdiff1d(targets, sources), False, *self.reversed_edge),
             ]
-        columns = (np.broadcast_arrays(*kind) for kind in kinds)
-        pairs = np.concatenate([np.rec.fromarrays(some, dtype=_PAIR) for some in columns])
-        pairs = pairs[(pairs["owner"] >= len(self.rows)) & (pairs["other"] < num_known)]
-        return pairs[np.argsort(pairs["owner"], kind="stable")]
-
-
-def _blocks(starts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Yield ranges of nodes, a few hundred at a time, with a bounded number of pairs."""
-    first = 0
-    while first < len(starts) - 1:
-        full = int(np.searchsorted(starts, starts[first] + BLOCK_PAIRS, side="right")) - 1
-        last = min(max(first + 1, full), first + BLOCK_NODES, len(starts) - 1)
-        yield first, last
-        first = last
+        inputs = [self.inputs(rows[others], of_sources=forward) for others, forward, *_ in pairs]
+        sizes = [len(part) for part in inputs]
+        weights, labels = (np.repeat([kind[i] for kind in pairs], sizes) for i in (2, 3))
+        return fit_log_odds(np.concatenate(inputs), labels, weights, self.mean, self.precision)
 
 
 def _as_scored(embeddings: EdgeEmbeddings, graph: Graph) -> Graph:

@@ -7,8 +7,7 @@ for each direction, listwise softmax), and how likely a pair is among pairs of a
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,13 +19,11 @@ from numpy.typing import NDArray
 from arcvec.embeddings import EdgeEmbeddings, EdgeScorer, Scores
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
-from arcvec.kernels.heaps import BestEdges
+from arcvec.kernels.heaps import BestEdges, best_first, empty_heaps
 from arcvec.recommendation.exact import Candidates, Direction, Search, best_of
 from arcvec.recommendation.features import COUNTS, NAMES, VECTORS, Features, PairFeatures
 from arcvec.storage.atomic import new_file
 from arcvec.storage.headers import read_header, sealed, write_json
-
-logger = logging.getLogger(__name__)
 
 Matrix: TypeAlias = NDArray[np.float64]
 Question: TypeAlias = Literal["targets", "sources", "pairs"]
@@ -39,40 +36,40 @@ NUM_BEST = 200
 
 @dataclass(frozen=True)
 class Head:
-    """A linear model: for each feature its floor (of counts), mean, scale and weight.
+    """A linear model of what the vectors and the graph say.
 
     `gain` is what the head adds to the measure of the vectors alone (`vectors`), on held-out edges
     that it was not fitted on: the mean reciprocal rank, or for pairs the AUC.
     """
 
-    floor: tuple[float, ...]
-    mean: tuple[float, ...]
-    scale: tuple[float, ...]
-    weight: tuple[float, ...]
     vectors: float
     gain: float
     standard_error: float
     found: float  # part of the held-out edges that are among the candidates
+    features: Mapping[str, Mapping[str, float]]  # floor (of counts), mean, scale and weight of each
 
     @property
     def is_used(self) -> bool:
         """Whether it is better than the vectors alone beyond noise."""
         return self.gain > self.standard_error
 
+    def column(self, number: str) -> Matrix:
+        """Return one of the numbers of all features, in the order of their columns."""
+        return np.array([self.features[name][number] for name in NAMES])
+
     def terms(self, features: Features) -> Features:
         """Return what each feature adds to the score, in the shape of `features`."""
-        inputs = inputs_of(features, self.floor) - np.array(self.mean, dtype=np.float32)
+        inputs = inputs_of(features, self.column("floor")) - self.column("mean").astype(np.float32)
         return np.asarray(inputs * self._slope)
 
     def score(self, features: Features) -> Scores:
         """Return the scores, in the shape of `features` without its last axis."""
-        constant = np.float32(np.dot(self.mean, self._slope))
-        return np.asarray(inputs_of(features, self.floor) @ self._slope - constant)
+        constant = np.float32(self.column("mean") @ self._slope)
+        return np.asarray(inputs_of(features, self.column("floor")) @ self._slope - constant)
 
     @property
     def _slope(self) -> Scores:
-        slope: Scores = (np.array(self.weight) / np.array(self.scale)).astype(np.float32)
-        return slope
+        return (self.column("weight") / self.column("scale")).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ class RerankModel:
         return head if head is not None and head.is_used else None
 
 
-def inputs_of(features: Features, floor: Sequence[float]) -> Features:
+def inputs_of(features: Features, floor: Matrix) -> Features:
     """Return the features with the logarithm of counts, none below its floor."""
     inputs = features.astype(np.float32)
     for i, name in enumerate(NAMES):
@@ -118,7 +115,7 @@ class Reranker(EdgeScorer):
 
     @property
     def nodes(self) -> NodeNames:  # type: ignore[override]
-        """Those of the embeddings."""
+        """The nodes of the embeddings."""
         return self.embeddings.nodes
 
     @property
@@ -165,14 +162,11 @@ class Reranker(EdgeScorer):
         head = self.model.head(candidates.direction)
         if head is None:
             return self._propose(ids, k, candidates)
-        best = np.full((len(ids), k), -1, dtype=np.int32)
-        scores = np.full((len(ids), k), -np.inf, dtype=np.float32)
+        best, scores = empty_heaps(len(ids), k)
         for rows, chosen, found in self._described(ids, candidates, max(k, self.model.num_best)):
             values = np.where(chosen >= 0, head.score(found), np.float32(-np.inf))
-            order = np.lexsort((chosen, -values))[:, :k]
-            kept = order.shape[1]
-            best[rows, :kept] = np.take_along_axis(chosen, order, axis=1)
-            scores[rows, :kept] = np.take_along_axis(values, order, axis=1)
+            in_order = best_first(chosen, values, max(k, chosen.shape[1]))
+            best[rows], scores[rows] = (part[:, :k] for part in in_order)
         return best, scores
 
     def terms(self, source: int, target: int) -> dict[str, float]:
@@ -184,7 +178,9 @@ class Reranker(EdgeScorer):
         if head is None:
             return {}
         found = self._features["targets"].of_pairs(np.array([source]), np.array([target]))
-        terms = zip(NAMES.values(), head.terms(found)[0].tolist(), head.weight, strict=True)
+        terms = zip(
+            NAMES.values(), head.terms(found)[0].tolist(), head.column("weight"), strict=True
+        )
         return {name: term for name, term, weight in terms if abs(weight) > 1e-9}
 
     def _described(
@@ -200,28 +196,19 @@ class Reranker(EdgeScorer):
 
     @cached_property
     def _features(self) -> Mapping[Direction, PairFeatures]:
-        return _BothDirections(self.embeddings, self.graph)
-
-
-class _BothDirections(dict[Direction, PairFeatures]):
-    """The features of each direction, made when first used."""
-
-    def __init__(self, embeddings: EdgeEmbeddings, graph: Graph) -> None:
-        super().__init__()
-        self._made_of = embeddings, graph
-
-    def __missing__(self, direction: Direction) -> PairFeatures:
-        self[direction] = PairFeatures.of(*self._made_of, direction)
-        return self[direction]
+        directions: tuple[Direction, ...] = ("targets", "sources")
+        return {one: PairFeatures.of(self.embeddings, self.graph, one) for one in directions}
 
 
 def save_model(model: RerankModel, result: str | Path) -> Path:
     """Write `rerank.json` into a result folder atomically, and return its path."""
     path = Path(result) / FILE
-    heads = {question: _as_json(head) for question, head in model.heads.items()}
     header = {"format": FORMAT, "format_version": FORMAT_VERSION}
+    values = {**header, **asdict(model)}
+    for question, head in model.heads.items():
+        values["heads"][question]["is_used"] = head.is_used
     with new_file(path, overwrite=True) as partial:
-        write_json(partial, sealed({**header, **asdict(model), "heads": heads}))
+        write_json(partial, sealed(values))
     return path
 
 
@@ -237,33 +224,14 @@ def load_reranker(
         return None
     keys = RerankModel.__dataclass_fields__
     values = read_header(path, FORMAT, [FORMAT_VERSION], keys, is_sealed=True)
-    prints = embeddings.fingerprint("source"), embeddings.fingerprint("target")
-    if tuple(values["vectors"]) != prints:
+    if tuple(values["vectors"]) != embeddings.fingerprints:
         raise ValueError(
             f"{path}: made for other vectors than those of the result; "
             "make it again with: arcvec rerank RESULT --graph GRAPH"
         )
-    heads = {question: _from_json(head) for question, head in values["heads"].items()}
-    model = RerankModel(heads, values["graph"], prints, values["num_best"])
-    return Reranker(embeddings, graph.over(embeddings.nodes), model, index)
-
-
-_COLUMNS = ("floor", "mean", "scale", "weight")
-
-
-def _as_json(head: Head) -> dict[str, Any]:
-    """Return a head with its numbers by feature."""
-    values = asdict(head)
-    columns: Sequence[tuple[float, ...]] = [values.pop(name) for name in _COLUMNS]
-    rows = zip(NAMES, zip(*columns, strict=True), strict=True)
-    features = {name: dict(zip(_COLUMNS, row, strict=True)) for name, row in rows}
-    return {"is_used": head.is_used, **values, "features": features}
-
-
-def _from_json(values: dict[str, Any]) -> Head:
-    features = [values["features"][name] for name in NAMES]
-    columns: dict[str, Any] = {
-        name: tuple(feature[name] for feature in features) for name in _COLUMNS
+    heads = {
+        question: Head(**{key: head[key] for key in Head.__dataclass_fields__})
+        for question, head in values["heads"].items()
     }
-    gain = {name: values[name] for name in ("vectors", "gain", "standard_error", "found")}
-    return Head(**columns, **gain)
+    model = RerankModel(heads, values["graph"], embeddings.fingerprints, values["num_best"])
+    return Reranker(embeddings, graph.over(embeddings.nodes), model, index)

@@ -1,20 +1,28 @@
-"""Fit the second stage on edges that neither its features nor its vectors have seen."""
+"""Fit the second stage on edges that neither its features nor its vectors have seen.
+
+Also both stages as one method, for experiments.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
+from scipy.optimize import minimize
 
 from arcvec.embeddings import EdgeEmbeddings, Scores
 from arcvec.evaluation.curves import roc_auc
+from arcvec.evaluation.log_odds import fit_log_odds
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import EdgeArray, NodeIds
 from arcvec.graph.non_edges import draw_non_edges
 from arcvec.graph.split import cut_edges
+from arcvec.method import Method
 from arcvec.recommendation.exact import Candidates, Direction, best_of
 from arcvec.recommendation.features import COUNTS, NAMES, VECTORS, Features, PairFeatures
 from arcvec.recommendation.rerank import (
@@ -22,9 +30,12 @@ from arcvec.recommendation.rerank import (
     Head,
     Matrix,
     Question,
+    Reranker,
     RerankModel,
     inputs_of,
 )
+from arcvec.training.edge_projection import EdgeProjection
+from arcvec.training.sketch import SpectralSketch
 
 _HELD_OUT, _OF_SPARE = 0.1, 0.25  # largest parts of all edges, and of those outside a forest
 _MIN_EDGES, _MAX_EDGES = 20, 4000
@@ -64,8 +75,7 @@ def fit_reranker(
         heads["sources"] = heads["targets"]
     features = PairFeatures.of(stand_in, seen, "targets")
     heads["pairs"] = _fit_pairs(features, embeddings, graph, held_out, seed)
-    prints = embeddings.fingerprint("source"), embeddings.fingerprint("target")
-    return RerankModel(heads, graph.fingerprint, prints, num_best)
+    return RerankModel(heads, graph.fingerprint, embeddings.fingerprints, num_best)
 
 
 def _hold_out(graph: Graph, seed: int) -> tuple[Graph, EdgeArray]:
@@ -81,15 +91,6 @@ def _hold_out(graph: Graph, seed: int) -> tuple[Graph, EdgeArray]:
     return seen, edges[edges[:, 0] != edges[:, 1]]
 
 
-def _floors(features: Features) -> Matrix:
-    floors = np.zeros(len(NAMES))
-    for i, name in enumerate(NAMES):
-        positive = features[:, i][features[:, i] > 0]
-        if name in COUNTS:
-            floors[i] = np.quantile(positive, _SMALL) if positive.size else 1.0
-    return floors
-
-
 @dataclass(frozen=True, eq=False)
 class _Scaled:
     """Standardised features of real candidates: how they were, and the numbers."""
@@ -101,20 +102,37 @@ class _Scaled:
 
     @classmethod
     def of(cls, features: Features) -> _Scaled:
-        floor = _floors(features)
-        inputs = inputs_of(features, floor.tolist())
+        floor = np.zeros(len(NAMES))
+        for i, name in enumerate(NAMES):
+            positive = features[:, i][features[:, i] > 0]
+            if name in COUNTS:
+                floor[i] = np.quantile(positive, _SMALL) if positive.size else 1.0
+        inputs = inputs_of(features, floor)
         mean, scale = inputs.mean(axis=0, dtype=np.float64), inputs.std(axis=0, dtype=np.float64)
         scale[scale < 1e-6] = 1.0
         numbers = (inputs - mean.astype(np.float32)) / scale.astype(np.float32)
         return cls(floor, mean, scale, numbers)
 
-    def head(self, weight: Matrix, own_scores: Scores, **gain: Any) -> Head:
+    def head(self, weight: Matrix, own_scores: Scores, **gain: float) -> Head:
         """Return the head for vectors with these scores of non-edges, not for their stand-in."""
         mean, scale = self.mean.copy(), self.scale.copy()
         mean[VECTORS], scale[VECTORS] = own_scores.mean(), own_scores.std() or 1.0
         columns = {"floor": self.floor, "mean": mean, "scale": scale, "weight": weight}
-        parts: dict[str, Any] = {name: tuple(part.tolist()) for name, part in columns.items()}
-        return Head(**parts, **gain)
+        features = {
+            name: {number: float(column[i]) for number, column in columns.items()}
+            for i, name in enumerate(NAMES)
+        }
+        return Head(**gain, features=features)
+
+
+def _cross_fitted(
+    numbers: NDArray[np.floating], fold: NDArray[np.integer], fit: Callable[[Any], Matrix]
+) -> Matrix:
+    """Return scores of each of two folds by the weights that fit the other one."""
+    scores = np.empty(len(fold))
+    for part in (0, 1):
+        scores[fold != part] = numbers[fold != part] @ fit(fold == part)
+    return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,14 +182,12 @@ class _Lists:
         """Return the head that orders the candidates, and its gain, measured by cross-fitting."""
         scaled = _Scaled.of(self.features)
         fold = np.random.default_rng([seed, 2]).integers(2, size=self.row[-1] + 1)[self.row]
-        scores = np.empty(len(self.row))
-        for part in (0, 1):
-            weight = self._weight(scaled.numbers, fold == part)
-            scores[fold != part] = scaled.numbers[fold != part] @ weight
+        fit = partial(self._weight, scaled.numbers)
+        scores = _cross_fitted(scaled.numbers, fold, fit)
         ours, theirs = (self._reciprocal_ranks(s) for s in (scores, self.features[:, VECTORS]))
         gains = np.bincount(self.row[self.is_edge], weights=ours - theirs)
         return scaled.head(
-            self._weight(scaled.numbers, np.ones(len(self.row), dtype=np.bool_)),
+            fit(np.ones(len(self.row), dtype=np.bool_)),
             own_scores,
             vectors=float(theirs.sum() / self.num_edges),
             gain=float(gains.sum() / self.num_edges),
@@ -211,14 +227,10 @@ class _Lists:
             penalty = _L2 * weight @ weight / 2
             return value / count + penalty, slope / count + _L2 * weight
 
-        return _minimise(loss, inputs.shape[1])
-
-
-def _minimise(loss: Callable[[Matrix], tuple[float, Matrix]], size: int) -> Matrix:
-    from scipy.optimize import minimize
-
-    found = minimize(loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": 100})
-    return np.asarray(found.x)
+        start = np.zeros(inputs.shape[1])
+        options = {"maxiter": 100}
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+        return np.asarray(found.x)
 
 
 def _fit_pairs(
@@ -234,7 +246,9 @@ def _fit_pairs(
     negatives = [draw_non_edges(graph, len(edges), generator)]
     if graph.directed:
         # As many reverses of edges that the features have seen as of those they have not.
-        trained = np.stack(features.graph.edges_at(_draw(features.graph, len(edges), generator)), 1)
+        num_seen = features.graph.num_edges
+        drawn = generator.choice(num_seen, min(len(edges), num_seen), replace=False)
+        trained = np.stack(features.graph.edges_at(drawn), axis=1)
         for one_way in (edges, trained):
             reverse = one_way[:, ::-1]
             negatives.append(reverse[~graph.has_edges(reverse[:, 0], reverse[:, 1])])
@@ -242,27 +256,19 @@ def _fit_pairs(
     is_edge = np.arange(len(pairs)) < len(edges)
     measured = features.of_pairs(pairs[:, 0], pairs[:, 1])
     scaled = _Scaled.of(measured)
-    inputs = np.concatenate([scaled.numbers, np.ones((len(pairs), 1), dtype=np.float32)], axis=1)
+    inputs = np.column_stack([scaled.numbers, np.ones(len(pairs))])
+    no_weight, penalty = np.zeros(inputs.shape[1]), _L2 * np.eye(inputs.shape[1])
 
     def fitted(kept: NDArray[np.bool_]) -> Matrix:
-        sign = np.where(is_edge[kept], 1.0, -1.0)
-
-        def loss(weight: Matrix) -> tuple[float, Matrix]:
-            margins = sign * (inputs[kept] @ weight.astype(np.float32))
-            errors = -sign / (1 + np.exp(np.minimum(margins, 50)))
-            slope = inputs[kept].T @ errors.astype(np.float32) / len(sign)
-            value = np.logaddexp(0, -margins).mean() + _L2 * weight @ weight / 2
-            return value, slope + _L2 * weight
-
-        return _minimise(loss, inputs.shape[1])
+        shares = np.full(kept.sum(), 1 / kept.sum())
+        return fit_log_odds(inputs[kept], is_edge[kept], shares, no_weight, penalty)
 
     fold = generator.integers(2, size=len(pairs))
-    scores, alone = np.empty(len(pairs)), measured[:, VECTORS]
-    gains = []
-    for part in (0, 1):
-        scores[fold != part] = inputs[fold != part] @ fitted(fold == part)
-        rest = fold != part
-        gains.append(_auc(scores[rest], is_edge[rest]) - _auc(alone[rest], is_edge[rest]))
+    scores, alone = _cross_fitted(inputs, fold, fitted), measured[:, VECTORS]
+    gains = [
+        _auc(scores[part], is_edge[part]) - _auc(alone[part], is_edge[part])
+        for part in (fold == 1, fold == 0)
+    ]
     weight = fitted(np.ones(len(pairs), dtype=np.bool_))
     return scaled.head(
         weight[:-1],
@@ -274,10 +280,31 @@ def _fit_pairs(
     )
 
 
-def _draw(graph: Graph, count: int, generator: np.random.Generator) -> NodeIds:
-    """Return positions of that many edges of a graph, or of all."""
-    return generator.choice(graph.num_edges, min(count, graph.num_edges), replace=False)
-
-
 def _auc(scores: NDArray[np.floating], is_edge: NDArray[np.bool_]) -> float:
     return roc_auc(scores[is_edge], scores[~is_edge])
+
+
+class TwoStages(Method):
+    """Recommends in two stages: vectors propose, the graph decides."""
+
+    dim: int = Field(32, ge=2, multiple_of=2, description="numbers per node of the vectors")
+    seed: int = Field(0, ge=0, lt=1 << 63, description="decides every random choice")
+    first: EdgeProjection = Field(
+        EdgeProjection(), description="how vectors are made; their dim and seed are those above"
+    )
+    num_best: int = Field(
+        NUM_BEST, ge=1, description="candidates by vectors, three paths, short walks: of each"
+    )
+
+    def fit(self, graph: Graph) -> Reranker:
+        """Return a scorer that keeps the graph."""
+        shared = {"dim": self.dim, "seed": self.seed}
+        embeddings = self.first.model_copy(update=shared).fit(graph)
+        model = fit_reranker(
+            embeddings,
+            graph,
+            lambda seen: SpectralSketch(dim=self.dim, seed=self.seed).fit(seen),
+            num_best=self.num_best,
+            seed=self.seed,
+        )
+        return Reranker(embeddings, graph, model)

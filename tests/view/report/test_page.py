@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from arcvec.baselines.by_name import CHEAP_BASELINES
-from arcvec.baselines.neighbours import DegreeProduct
+from arcvec.baselines.paths import DegreeProduct
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.evaluation.link_prediction import link_prediction
 from arcvec.graph.graph import Graph
