@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 Scores: TypeAlias = NDArray[np.float32]  # of edges; higher means more likely
 Side: TypeAlias = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
-FORMAT_VERSION, ONE_VECTOR_VERSION = 1, 2  # of result folders: two sides, or one vector for both
+# Of result folders: two sides, one vector for both, one vector whose columns are in another order
+# as source.
+FORMAT_VERSION, ONE_VECTOR_VERSION, PAIRED_VERSION = 1, 2, 3
 
 
 class EdgeScorer(ABC):
@@ -46,32 +48,43 @@ class EdgeScorer(ABC):
 
 
 class WeightedRows:
-    """Rows times a weight for each column, multiplied lazily.
+    """Rows times a weight for each column, computed lazily; their columns in another order first.
 
     >>> WeightedRows(np.ones((3, 2), dtype=np.float32), [2, -1])[0]
     array([ 2., -1.], dtype=float32)
     """
 
-    def __init__(self, rows: NDArray[np.floating], weights: ArrayLike) -> None:
-        """Check the weights: finite, one per column of the rows."""
+    def __init__(
+        self, rows: NDArray[np.floating], weights: ArrayLike, columns: ArrayLike | None = None
+    ) -> None:
+        """Check the weights: finite, one per column of the rows; and that no column is missing."""
         if rows.ndim != 2:
             raise ValueError(f"expected vectors of shape (num_nodes, dim), got {rows.shape}")
-        given, columns = np.asarray(weights), rows.shape[1]
-        expected = f"expected a finite weight for each of the {columns} columns of the vectors"
-        if given.shape != (columns,) or given.dtype.kind not in "fiu":
+        given, width = np.asarray(weights), rows.shape[1]
+        expected = f"expected a finite weight for each of the {width} columns of the vectors"
+        if given.shape != (width,) or given.dtype.kind not in "fiu":
             raise ValueError(f"{expected}, got {reprlib.repr(weights)} of shape {given.shape}")
         with np.errstate(over="ignore"):  # numbers too large for float32 become infinite
             self.weights = given.astype(np.float32)
         if not np.isfinite(self.weights).all():
-            place = int(np.isfinite(self.weights).argmin())
-            raise ValueError(f"{expected}, got {self.weights[place]} at place {place}")
+            offset = int(np.isfinite(self.weights).argmin())
+            raise ValueError(f"{expected}, got {self.weights[offset]} at offset {offset}")
+        self.columns = None if columns is None else np.asarray(columns)
+        if self.columns is not None and sorted(self.columns.tolist()) != list(range(width)):
+            raise ValueError(
+                f"expected each of the {width} columns of the vectors once, got "
+                f"{reprlib.repr(columns)}"
+            )
         self.rows, self.shape, self.dtype = rows, rows.shape, np.result_type(rows, self.weights)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, chosen: Any) -> NDArray[np.floating]:
-        return np.asarray(self.rows[chosen] * np.broadcast_to(self.weights, self.shape)[chosen])
+        some, *rest = chosen if isinstance(chosen, tuple) else (chosen,)
+        rows = self.rows[some]
+        ordered = rows if self.columns is None else rows[..., self.columns]
+        return np.asarray((ordered * self.weights)[(..., *rest)])
 
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
@@ -92,7 +105,8 @@ class EdgeEmbeddings(EdgeScorer):
 
     Attributes:
         source, target: (num_nodes, dim / 2) float32 or float16, possibly memory-mapped. If one
-            vector serves both sides, `target` is (num_nodes, dim), and `source` a weighted view.
+            vector serves both sides, `target` is (num_nodes, dim), and `source` a weighted view,
+            in which pairs of columns may be swapped.
         settings: how the vectors were made: arcvec version, method, seed, graph fingerprint, ...
     """
 
@@ -116,17 +130,22 @@ class EdgeEmbeddings(EdgeScorer):
         weights: ArrayLike,
         nodes: NodeNames,
         *,
+        columns: ArrayLike | None = None,
         directed: bool = True,
         settings: Mapping[str, Any] | None = None,
     ) -> EdgeEmbeddings:
         """Return embeddings that score u and v by the sum of weights * vectors[u] * vectors[v].
+
+        With `columns`, it is weights * vectors[u, columns] * vectors[v]: columns that are paired
+        with others tell the directions of an edge apart.
 
         >>> vectors = np.array([[1, 2], [3, 1]], dtype=np.float32)
         >>> embeddings = EdgeEmbeddings.one_vector(vectors, [1, -1], NodeNames.from_strings("ab"))
         >>> embeddings.score(np.array([0, 1]), np.array([1, 0]))
         array([1., 1.], dtype=float32)
         """
-        return cls(WeightedRows(vectors, weights), vectors, nodes, directed, settings or {})
+        rows = WeightedRows(vectors, weights, columns)
+        return cls(rows, vectors, nodes, directed, settings or {})
 
     @property
     def weights(self) -> NDArray[np.float32] | None:
@@ -134,9 +153,14 @@ class EdgeEmbeddings(EdgeScorer):
         return self.source.weights if isinstance(self.source, WeightedRows) else None
 
     @property
+    def columns(self) -> NDArray[np.int64] | None:
+        """(dim,), the columns of a source that those of a target are paired with, if others."""
+        return self.source.columns if isinstance(self.source, WeightedRows) else None
+
+    @property
     def is_symmetric(self) -> bool:
         """Whether scores are the same in both directions."""
-        return not self.directed or self.weights is not None
+        return not self.directed or (self.weights is not None and self.columns is None)
 
     @property
     def dim(self) -> int:
@@ -145,7 +169,7 @@ class EdgeEmbeddings(EdgeScorer):
 
     def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
         """Return the score of each edge sources[i] -> targets[i]."""
-        if isinstance(self.source, WeightedRows):
+        if isinstance(self.source, WeightedRows) and self.columns is None:
             return _paired_products(self.target, sources, self.target, targets, self.weights)
         scores = _paired_products(self.source, sources, self.target, targets)
         if self.directed:
@@ -210,7 +234,7 @@ class EdgeEmbeddings(EdgeScorer):
         dtype = np.float16 if float16 else np.float32
         both = {"source": self.source, "target": self.target}
         arrays = both if self.weights is None else {"vectors": self.target}
-        header = result_header(directed=self.directed, weights=self.weights)
+        header = result_header(directed=self.directed, weights=self.weights, columns=self.columns)
         with new_folder(Path(path), overwrite=overwrite) as folder:
             for name, array in arrays.items():
                 np.save(folder / f"{name}.npy", np.asarray(array, dtype), allow_pickle=False)
@@ -227,7 +251,7 @@ class EdgeEmbeddings(EdgeScorer):
                 "make one with: arcvec fit GRAPH -o RESULT"
             )
         verify_checksums(folder)
-        versions = (FORMAT_VERSION, ONE_VECTOR_VERSION)
+        versions = (FORMAT_VERSION, ONE_VECTOR_VERSION, PAIRED_VERSION)
         settings = read_header(header, "arcvec-result", versions, ["directed"])
         nodes, directed = NodeNames.load(folder / "nodes.txt"), settings.pop("directed")
         if settings.pop("format_version") == FORMAT_VERSION:
@@ -235,7 +259,9 @@ class EdgeEmbeddings(EdgeScorer):
             return cls(source, target, nodes, directed, settings)
         target = load_array(folder / "vectors.npy", mmap=mmap)
         try:
-            weighted = WeightedRows(target, settings.pop("weights", None))
+            weighted = WeightedRows(
+                target, settings.pop("weights", None), settings.pop("columns", None)
+            )
         except ValueError as error:
             raise ValueError(
                 f"{folder}: {error}; the vectors are in vectors.npy, the weights in "
@@ -262,11 +288,17 @@ class EdgeEmbeddings(EdgeScorer):
         return html_table("EdgeEmbeddings", rows)
 
 
-def result_header(*, directed: bool, weights: NDArray[np.float32] | None) -> dict[str, Any]:
+def result_header(
+    *,
+    directed: bool,
+    weights: NDArray[np.float32] | None,
+    columns: NDArray[np.int64] | None = None,
+) -> dict[str, Any]:
     """Return the first entries of the `settings.json` of a result folder."""
-    version = FORMAT_VERSION if weights is None else ONE_VECTOR_VERSION
-    header = {"format": "arcvec-result", "format_version": version, "directed": directed}
-    return header if weights is None else {**header, "weights": weights.tolist()}
+    arrays = {"weights": weights, "columns": columns}
+    given = {name: array.tolist() for name, array in arrays.items() if array is not None}
+    version = (FORMAT_VERSION, ONE_VECTOR_VERSION, PAIRED_VERSION)[len(given)]
+    return {"format": "arcvec-result", "format_version": version, "directed": directed, **given}
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,9 +325,9 @@ class ProjectionMixture(EdgeScorer):
 
 
 def _paired_products(
-    left: NDArray[np.floating],
+    left: NDArray[np.floating] | WeightedRows,
     rows: NodeIds,
-    right: NDArray[np.floating],
+    right: NDArray[np.floating] | WeightedRows,
     columns: NodeIds,
     weights: NDArray[np.float32] | None = None,
 ) -> Scores:

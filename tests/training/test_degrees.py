@@ -50,7 +50,7 @@ def test_every_end_adds_its_part_to_the_score(graph, sides, terms):
     expected = all_scores(sides) + part[:, None] + part[None, :]
     numbers = torch.from_numpy(terms.of_nodes(graph))
     both_ends = Sides.of_terms(numbers, one_vector=sides.scale is not None)
-    arrays, weights = average([sides, both_ends], [1.0, 1.0], 10)
+    arrays, weights, _ = average([sides, both_ends], [1.0, 1.0], 10)
     if weights is None:
         found = arrays["source"] @ arrays["target"].T
     else:

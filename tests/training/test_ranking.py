@@ -144,7 +144,7 @@ def test_the_level_of_a_source_raises_the_auc_and_changes_no_order():
     assert auc == pytest.approx(validation.auc_of(odds), abs=0.01)
     source, target = (torch.from_numpy(part) for part in generator.normal(size=(2, 300, 3)))
     terms = Sides.of_source_terms(torch.from_numpy(level.of_nodes(graph)).double())
-    arrays, _ = average([Sides(source, target), terms], [1.0, 1.0], 8)
+    arrays = average([Sides(source, target), terms], [1.0, 1.0], 8).arrays
     plain, leveled = (source @ target.T).numpy(), arrays["source"] @ arrays["target"].T
     assert (plain.argsort(axis=1)[:, -5:] == leveled.argsort(axis=1)[:, -5:]).all()
 

@@ -109,7 +109,7 @@ def _similar(
 ) -> tuple[KnownEdge, ...]:
     """Return the edges between `shared` and the `others` most similar to `node` on a side."""
     others = np.setdiff1d(others, [node, shared])
-    if embeddings.weights is None:
+    if embeddings.weights is None or embeddings.columns is not None:
         vectors = embeddings.vectors(side, np.append(others, node))
     else:
         # The same on both sides and, like scores, unchanged if a scale moves from the vectors to

@@ -73,8 +73,14 @@ def _appended(
     directed, weights = embeddings.directed, embeddings.weights
     new = vectors.astype(embeddings.target.dtype)
     if weights is not None:
-        both = np.concatenate([embeddings.target, new])
-        return EdgeEmbeddings.one_vector(both, weights, nodes, directed=directed, settings=settings)
+        return EdgeEmbeddings.one_vector(
+            np.concatenate([embeddings.target, new]),
+            weights,
+            nodes,
+            columns=embeddings.columns,
+            directed=directed,
+            settings=settings,
+        )
     sources, targets = np.split(new, 2, axis=1)
     source = np.concatenate([np.asarray(embeddings.source), sources])
     target = np.concatenate([embeddings.target, targets])
@@ -96,6 +102,7 @@ class _Likelihood:
     ) -> None:
         weights = embeddings.weights
         self.weights = None if weights is None else weights.astype(np.float64)
+        self.columns = embeddings.columns
         self.symmetric = embeddings.is_symmetric
         parts = [np.asarray(embeddings.source)] if weights is None else []
         self.rows = np.concatenate([*parts, embeddings.target], axis=1, dtype=np.float64)
@@ -117,8 +124,14 @@ class _Likelihood:
 
     def inputs(self, rows: Matrix, *, of_sources: bool) -> Matrix:
         """Return inputs whose product with the row of a new node is its score with `rows`."""
-        if self.weights is not None:
+        if self.weights is not None and self.columns is None:
             return rows * self.weights
+        if self.weights is not None:
+            if not of_sources:
+                return np.asarray(rows[:, self.columns] * self.weights)
+            inputs = np.empty_like(rows)
+            inputs[:, self.columns] = rows * self.weights
+            return inputs
         source, target = np.split(rows, 2, axis=1)
         if self.symmetric:
             return np.concatenate([target, source], axis=1) / 2

@@ -8,7 +8,7 @@ mean (a truncated singular value decomposition). Their first numbers count most.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,20 @@ if TYPE_CHECKING:
 Vectors = NDArray[np.float32]
 Matrix = NDArray[np.float64]
 
+
+class Averaged(NamedTuple):
+    """Vectors of this worker's nodes, whose score is a sum of scores.
+
+    Attributes:
+        arrays: "source" and "target"; or "vectors" that serve both sides.
+        weights, columns: of these, see `WeightedRows`; else None.
+    """
+
+    arrays: dict[str, Vectors]
+    weights: Vectors | None = None
+    columns: NDArray[np.int64] | None = None
+
+
 _ROWS_AT_ONCE = 1 << 16
 _ALONE = Alone()
 # Directions this much shorter than the longest one are noise of float32.
@@ -30,14 +44,17 @@ _SIDES = ("source", "target")
 
 def average(
     parts: Sequence[Sides], weights: Sequence[float], dim: int, workers: Alone = _ALONE
-) -> tuple[dict[str, Vectors], Vectors | None]:
-    """Return "source" and "target" vectors of this worker's nodes; or "vectors", with weights.
+) -> Averaged:
+    """Return vectors that score the weighted sum of the parts, as near as dim numbers come to it.
 
-    Their score is the weighted sum of the scores of the parts, as near as dim numbers come to it.
+    If one vector serves both sides of the first part alone, it stays as it is.
 
     Args:
         dim: numbers per node, both sides together.
     """
+    has_scale = [part.scale is not None for part in parts]
+    if has_scale[0] and not all(has_scale):
+        return _side_by_side(parts[0], parts[1:], weights[1:], dim, workers)
     sources, targets = ([getattr(part, side).cpu().numpy() for part in parts] for side in _SIDES)
     scales = [
         np.full(part.target.shape[1], weight)
@@ -45,19 +62,40 @@ def average(
         else weight * part.scale.numpy(force=True)
         for part, weight in zip(parts, weights, strict=True)
     ]
-    one_vector = all(part.scale is not None for part in parts)
+    one_vector = all(has_scale)
     width = targets[0].shape[1] * (1 if one_vector else 2)
     as_they_are = len(parts) == 1 and tuple(weights) == (1.0,) and width == dim
     if one_vector and as_they_are:
         # Vectors that carry the size of their weights: a norm says how much a node counts.
-        return {"vectors": targets[0] * np.sqrt(np.abs(scales[0]))}, np.sign(scales[0])
+        vectors = targets[0] * np.sqrt(np.abs(scales[0]))
+        return Averaged({"vectors": vectors}, np.sign(scales[0]))
     if as_they_are:
-        return dict(zip(_SIDES, (sources[0], targets[0]), strict=True)), None
+        return Averaged(dict(zip(_SIDES, (sources[0], targets[0]), strict=True)))
     if one_vector:
         vectors, signs = one_side(targets, scales, dim, workers)
-        return {"vectors": vectors}, signs
+        return Averaged({"vectors": vectors}, signs)
     sides = two_sides(sources, targets, scales, dim // 2, workers)
-    return dict(zip(_SIDES, sides, strict=True)), None
+    return Averaged(dict(zip(_SIDES, sides, strict=True)))
+
+
+def _side_by_side(
+    shared: Sides, parts: Sequence[Sides], weights: Sequence[float], dim: int, workers: Alone
+) -> Averaged:
+    """Return vectors of which most numbers serve both sides, and the others one side of `parts`."""
+    table, scale = shared.target.cpu().numpy(), shared.scale
+    assert scale is not None
+    num_shared = table.shape[1] // 2  # sums and differences of both sides, which are alike
+    vectors, signs = one_side([table], [scale.numpy(force=True)], num_shared, workers)
+    sources, targets = ([getattr(part, side).cpu().numpy() for part in parts] for side in _SIDES)
+    scales = [np.full(part.shape[1], one) for part, one in zip(sources, weights, strict=True)]
+    each = (dim - num_shared) // 2
+    sides = two_sides(sources, targets, scales, each, workers)
+    both, first = np.arange(num_shared), num_shared + np.arange(each)
+    return Averaged(
+        {"vectors": np.concatenate([vectors, *sides], axis=1)},
+        np.concatenate([signs, np.zeros(each), np.ones(each)]).astype(np.float32),
+        np.concatenate([both, first + each, first]),
+    )
 
 
 def two_sides(

@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from arcvec.embeddings import EdgeEmbeddings, ProjectionMixture, result_header
@@ -23,12 +24,12 @@ from arcvec.storage.headers import write_json
 from arcvec.training.settings import RankingSettings, TrainSettings
 
 if TYPE_CHECKING:
-    from arcvec.training.average import Vectors
+    from arcvec.training.average import Averaged, Vectors
     from arcvec.training.fit import Fit, Learned
     from arcvec.training.hooks import Hooks
     from arcvec.training.ranking import Ranked
 
-    _Result: TypeAlias = tuple[dict[str, Vectors], Vectors | None, dict[str, Any]]
+    _Result: TypeAlias = tuple[Averaged, dict[str, Any]]
 
 # Members, and from which dim on: docs/choices.md has what they gain.
 _MEMBERS, _MIN_DIM_FOR_MEMBERS = 4, 64
@@ -94,6 +95,7 @@ class FittedRows:
 
     arrays: dict[str, Vectors]
     weights: Vectors | None
+    columns: NDArray[np.int64] | None
     graph: Graph
     settings: dict[str, Any]
     workers: Alone
@@ -107,7 +109,9 @@ class FittedRows:
                 write_shared_rows(folder / f"{name}.npy", rows, partition, self.workers)
             if self.workers.is_first:
                 self.graph.nodes.save(folder / "nodes.txt")
-                header = result_header(directed=self.graph.directed, weights=self.weights)
+                header = result_header(
+                    directed=self.graph.directed, weights=self.weights, columns=self.columns
+                )
                 write_json(folder / "settings.json", {**header, **self.settings})
 
     def embeddings(self) -> EdgeEmbeddings:
@@ -116,7 +120,12 @@ class FittedRows:
         if self.weights is None:
             return EdgeEmbeddings(**self.arrays, nodes=nodes, directed=directed, settings=settings)
         return EdgeEmbeddings.one_vector(
-            **self.arrays, weights=self.weights, nodes=nodes, directed=directed, settings=settings
+            **self.arrays,
+            weights=self.weights,
+            columns=self.columns,
+            nodes=nodes,
+            directed=directed,
+            settings=settings,
         )
 
 
@@ -198,15 +207,15 @@ class EdgeProjection(TrainedMethod):
             )
         method = self if start is None else self.chosen_by(start)
         ranks = method.goal == "ranking" and not method.model.unit_norm
-        arrays, weights, learned = (method._rank if ranks else method._learn)(graph, hooks, workers)
-        return FittedRows(arrays, weights, graph, learned, workers)
+        vectors, learned = (method._rank if ranks else method._learn)(graph, hooks, workers)
+        return FittedRows(*vectors, graph, learned, workers)
 
     def _learn(self, graph: Graph, hooks: Hooks | None, workers: Alone) -> _Result:
         members, member_dim = self.parts(graph)
         parts = {"members": members, "member_dim": member_dim}
         fit = self.prepare("edge-projection", graph, hooks, workers, **parts)
         learned = fit.run()
-        return *learned.vectors(self.dim, workers), {**fit.identity, **provenance(learned)}
+        return learned.vectors(self.dim, workers), {**fit.identity, **provenance(learned)}
 
     def _rank(self, graph: Graph, hooks: Hooks | None, workers: Alone) -> _Result:
         from arcvec.training.ranking import fit_ranking
@@ -215,7 +224,7 @@ class EdgeProjection(TrainedMethod):
         fit = self.prepare("edge-projection", graph, hooks, workers, member_dim=part)
         learned = fit_ranking(fit, self.ranking, self.dim)
         recorded = {**fit.identity, **_ranking_provenance(learned)}
-        return *learned.vectors(self.dim, workers), recorded
+        return learned.vectors(self.dim, workers), recorded
 
     def chosen_by(self, earlier: EdgeEmbeddings) -> EdgeProjection:
         """Return the method with what an earlier fit chose, where it chose among these settings."""
@@ -298,10 +307,10 @@ def _ranking_provenance(learned: Ranked) -> dict[str, Any]:
     recorded = {"steps_done": 0} if learned.likely is None else provenance(learned.likely)
     return {
         **recorded,
-        "steps_done": int(learned.choice["sweeps"]) + recorded["steps_done"],
+        "steps_done": int(learned.order.choice["sweeps"]) + recorded["steps_done"],
         "validation_auc": learned.auc,
         "validation_gain": learned.gain,
-        "order": learned.choice,
+        "order": learned.order.choice,
         "likelihood_share": learned.share,
         "source_level": list(learned.level.coefficients),
     }

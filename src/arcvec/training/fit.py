@@ -26,7 +26,7 @@ from arcvec.parallel.threads import spare_threads
 from arcvec.sampling.batches import BatchStream
 from arcvec.sampling.settings import NegativeSettings, WalkSettings
 from arcvec.storage.arrays import release_memory
-from arcvec.training.average import Vectors, average
+from arcvec.training.average import Averaged, average
 from arcvec.training.checkpoint import Checkpoint, Snapshot
 from arcvec.training.degrees import DegreeTerms, fit_terms
 from arcvec.training.hooks import Hooks
@@ -68,7 +68,7 @@ class Learned:
     parts: list[Sides]
     weights: list[float]
 
-    def vectors(self, dim: int, workers: Alone) -> tuple[dict[str, Vectors], Vectors | None]:
+    def vectors(self, dim: int, workers: Alone) -> Averaged:
         """Return the score as vectors of dim numbers per node; see `average`."""
         return average(self.parts, self.weights, dim, workers)
 

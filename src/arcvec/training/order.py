@@ -8,7 +8,7 @@ regression on those of the other side, so that a sweep over all nodes needs no l
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -32,7 +32,7 @@ from arcvec.training.validation import Validation
 Tables: TypeAlias = tuple[Vectors, Vectors]  # source and target vectors of all nodes
 Choice: TypeAlias = dict[str, float]  # one value for each of the settings in TUNED, and sweeps
 
-TUNED = ("nearby_weight", "non_edge_weight", "penalty", "degree_exponent")
+TUNED = ("one_vector", "nearby_weight", "non_edge_weight", "penalty", "degree_exponent")
 _CONTINUATION = 0.85
 # Walks spread over so many neighbours that each gets less than this are not followed.
 _TOLERANCE = 1e-3
@@ -77,6 +77,14 @@ class LeastSquares:
     settings: RankingSettings
     columns: int
     workers: Alone
+
+    def shaped(self, choice: Choice) -> LeastSquares:
+        """Return the problem of the graph without directions if one vector serves both sides."""
+        return self._undirected if choice["one_vector"] and self.graph.directed else self
+
+    @cached_property
+    def _undirected(self) -> LeastSquares:
+        return replace(self, graph=self.graph.undirected, columns=2 * self.columns)
 
     def start(self, seed: int) -> Tables:
         """Return small random target vectors, and source vectors of zeros."""
@@ -170,13 +178,14 @@ class LeastSquares:
 
 def fit_order(problem: LeastSquares, seed: int, choice: Choice, course: Course) -> Tables:
     """Return the vectors for given settings."""
+    problem = problem.shaped(choice)
     return problem.improve(problem.start(seed), choice, int(choice["sweeps"]), course)
 
 
 def choose_order(
     problem: LeastSquares, seed: int, validation: Validation, course: Course
-) -> tuple[Choice, Tables]:
-    """Return the settings that rank held-out edges best, one tried after the other, and vectors.
+) -> tuple[Choice, Sides]:
+    """Return the settings that rank held-out edges best, one tried after the other, and the sides.
 
     Fewer sweeps than it takes to converge rank better on sparse graphs: how many is chosen last,
     and what is learned from all edges must not begin where these vectors end.
@@ -184,35 +193,44 @@ def choose_order(
     Args:
         problem: of the graph without these edges.
     """
-    settings = problem.settings
-    choice = first_choice(settings)
-    tables = fit_order(problem, seed, choice, course)
-    best = validation.mean_gain(problem.sides(tables))
+
+    def measure(choice: Choice, tables: Tables) -> tuple[float, Choice, Tables]:
+        return validation.mean_gain(problem.shaped(choice).sides(tables)), choice, tables
+
+    choice = first_choice(problem.settings)
+    best = measure(choice, fit_order(problem, seed, choice, course))
     for name in TUNED:
-        for value in getattr(settings, name)[1:]:
-            trial = {**choice, name: value}
-            tried = fit_order(problem, seed, trial, course)
-            gain = validation.mean_gain(problem.sides(tried))
-            if gain > best:
-                best, choice, tables = gain, trial, tried
-    for sweeps in settings.sweeps[1:]:
-        more = problem.improve(tables, choice, sweeps - int(choice["sweeps"]), course)
-        gain = validation.mean_gain(problem.sides(more))
-        if gain <= best:
+        for value in _values(problem, name)[1:]:
+            choice = {**best[1], name: float(value)}
+            tried = measure(choice, fit_order(problem, seed, choice, course))
+            best = max(best, tried, key=lambda one: one[0])
+    for sweeps in problem.settings.sweeps[1:]:
+        _, choice, tables = best
+        more = sweeps - int(choice["sweeps"])
+        tables = problem.shaped(choice).improve(tables, choice, more, course)
+        longer = measure({**choice, "sweeps": sweeps}, tables)
+        if longer[0] <= best[0]:
             break
-        best, choice, tables = gain, {**choice, "sweeps": sweeps}, more
-    return choice, tables
+        best = longer
+    _, choice, tables = best
+    return choice, problem.shaped(choice).sides(tables)
+
+
+def _values(problem: LeastSquares, name: str) -> tuple[float, ...]:
+    """Return the values of a setting to try; there is one shape of an undirected graph."""
+    values: tuple[float, ...] = getattr(problem.settings, name)
+    return values if problem.graph.directed or name != "one_vector" else values[:1]
 
 
 def first_choice(settings: RankingSettings) -> Choice:
     """Return the first value of each setting, which counts where nothing is held out."""
-    return {name: getattr(settings, name)[0] for name in (*TUNED, "sweeps")}
+    return {name: float(getattr(settings, name)[0]) for name in (*TUNED, "sweeps")}
 
 
-def num_sweeps(settings: RankingSettings, *, with_trials: bool) -> int:
+def num_sweeps(problem: LeastSquares, *, with_trials: bool) -> int:
     """Return how many sweeps a fit of the order takes at most, those of all trials included."""
-    first, last = settings.sweeps[0], settings.sweeps[-1]
+    first, last = problem.settings.sweeps[0], problem.settings.sweeps[-1]
     if not with_trials:
         return first
-    trials = 1 + sum(len(getattr(settings, name)) - 1 for name in TUNED)
+    trials = 1 + sum(len(_values(problem, name)) - 1 for name in TUNED)
     return trials * first + (last - first) + last

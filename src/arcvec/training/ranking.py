@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 import torch
 
-from arcvec.graph.graph import Graph
 from arcvec.model.sides import Sides
 from arcvec.parallel.alone import Alone
-from arcvec.training.average import Vectors, average
+from arcvec.training.average import Averaged, average
 from arcvec.training.checkpoint import Snapshot
 from arcvec.training.degrees import SourceLevel, fit_level
 from arcvec.training.fit import Fit, Learned
@@ -62,7 +61,7 @@ class Ranked:
         parts, weights: see `Learned`.
     """
 
-    choice: Choice
+    order: Order
     likely: Learned | None
     share: float
     level: SourceLevel
@@ -71,7 +70,7 @@ class Ranked:
     parts: list[Sides]
     weights: list[float]
 
-    def vectors(self, dim: int, workers: Alone) -> tuple[dict[str, Vectors], Vectors | None]:
+    def vectors(self, dim: int, workers: Alone) -> Averaged:
         """Return the score as vectors of dim numbers per node; see `average`."""
         return average(self.parts, self.weights, dim, workers)
 
@@ -86,12 +85,12 @@ def fit_ranking(likelihood: Fit, ranking: RankingSettings, dim: int) -> Ranked:
     """
     graph, validation = likelihood.graph, likelihood.validation
     if validation is None:
-        order = _learn_order(likelihood, ranking, _columns(graph, dim))
-        alone = [order.sides], [1.0]
-        return Ranked(order.choice, None, 0.0, SourceLevel(), None, None, *alone)
+        order = _learn_order(likelihood, ranking, dim)
+        return Ranked(order, None, 0.0, SourceLevel(), None, None, [order.sides], [1.0])
     has_likelihood = ranking.likelihood_share != 0
-    left = dim - has_likelihood * likelihood.dim - 2 * graph.directed
-    order = _learn_order(likelihood, ranking, _columns(graph, left))
+    order = _learn_order(
+        likelihood, ranking, dim - has_likelihood * likelihood.dim - 2 * graph.directed
+    )
     assert order.watched is not None
     watched, parts, weights = order.watched, [order.sides], [1.0]
     likely, share = None, 0.0
@@ -114,27 +113,24 @@ def fit_ranking(likelihood: Fit, ranking: RankingSettings, dim: int) -> Ranked:
         parts.append(Sides.of_source_terms(own))
         weights.append(1.0)
     gain = validation.mean_gain(watched)
-    return Ranked(order.choice, likely, share, level, gain, auc, parts, weights)
+    return Ranked(order, likely, share, level, gain, auc, parts, weights)
 
 
-def _columns(graph: Graph, dim: int) -> int:
-    """Return the numbers of one side; without directions both are nearly the same, up to signs."""
-    return max(1, dim // 2 if graph.directed else dim)
-
-
-def _learn_order(fit: Fit, ranking: RankingSettings, columns: int) -> Order:
+def _learn_order(fit: Fit, ranking: RankingSettings, dim: int) -> Order:
     """Return the order, chosen on held-out edges and then learned from all; or as it was kept."""
     kept = fit.checkpoint.load("order")
     if kept is None:
-        sweeps = num_sweeps(ranking, with_trials=fit.validation is not None)
-        course = Course(fit.hooks, fit.workers, sweeps)
+        # Without directions, both sides converge to the same vectors but for signs.
+        columns = max(1, dim // 2 if fit.graph.directed else dim)
         problem = LeastSquares(fit.graph, ranking, columns, fit.workers)
+        sweeps = num_sweeps(problem, with_trials=fit.validation is not None)
+        course = Course(fit.hooks, fit.workers, sweeps)
         choice, watched = first_choice(ranking), None
         if fit.validation is not None:
             seen = LeastSquares(fit.seen, ranking, columns, fit.workers)
-            choice, tables = choose_order(seen, fit.seeds[0], fit.validation, course)
-            watched = seen.sides(tables)
-        sides = problem.sides(fit_order(problem, fit.seeds[0], choice, course))
+            choice, watched = choose_order(seen, fit.seeds[0], fit.validation, course)
+        tables = fit_order(problem, fit.seeds[0], choice, course)
+        sides = problem.shaped(choice).sides(tables)
         kinds = zip(sides_by_kind(sides, "result"), sides_by_kind(watched, "watched"), strict=True)
         rows, shared = ({**one, **other} for one, other in kinds)
         kept = Snapshot(rows, shared, {"choice": choice})

@@ -22,6 +22,11 @@ class RankingSettings(Settings):
         min_length=1,
         description="times that the vectors of both sides are solved for, fewest first",
     )
+    one_vector: tuple[bool, ...] = Field(
+        (False, True),
+        min_length=1,
+        description="whether one vector serves both sides of a directed graph, for this order",
+    )
     neighbours: int = Field(
         32, ge=1, description="nodes that short walks reach most often, to learn from beside edges"
     )
