@@ -68,7 +68,10 @@ def run_tasks(
                         yield i, json.loads(line)
                     else:
                         _end(worker)
-                        yield i, {"status": "failed", "error": _describe_death(worker.returncode)}
+                        how = f"with exit code {worker.returncode}"
+                        if worker.returncode == -signal.SIGKILL:
+                            how = "killed by signal 9, perhaps out of memory"
+                        yield i, {"status": "failed", "error": f"the worker process died, {how}"}
         finally:
             for worker in (*idle, *(worker for worker, _ in busy.values())):
                 _end(worker)
@@ -91,12 +94,6 @@ def _start_worker(num_workers: int, log_file: IO[bytes]) -> _Worker:
 def _end(worker: _Worker) -> None:
     with suppress(OSError), worker:  # closes the pipes and waits
         worker.kill()
-
-
-def _describe_death(code: int) -> str:
-    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-    how = "killed by signal 9, perhaps out of memory" if code == -signal.SIGKILL else how
-    return f"the worker process died, {how}"
 
 
 def serve_tasks() -> None:

@@ -16,7 +16,7 @@ from scipy.stats import ttest_ind
 
 from arcvec.lab.cells import Result
 from arcvec.lab.grid import ComparisonSettings, ExperimentSettings
-from arcvec.view.table_text import Entry, Table, short, signed
+from arcvec.view.table_text import Bold, Table, short, signed
 
 # Rows of a csv of the paper's numbers, as text; empty where the paper has none.
 PaperRows: TypeAlias = Sequence[Mapping[str, str]]
@@ -166,24 +166,18 @@ def grid_table(
         summaries = {m: summarise(results, dataset, m, dim, number) for m in methods}
         means = {m: s.mean for m, s in summaries.items() if s.mean is not None}
         best = None if number in _NOT_BEST_IF_HIGH else max(means.values(), default=None)
-        row = [Entry(dataset), Entry("" if dim is None else str(dim))]
+        row = [dataset, "" if dim is None else str(dim)]
         for method, summary in summaries.items():
-            is_best = best is not None and means.get(method) == best
-            row.append(Entry(notes.show(summary, _form(number)), bold=is_best))
-        row += [] if compared is None else [Entry(_error_reduction(means, compared))]
-        rows.append(tuple(row))
+            text = notes.show(summary, _form(number))
+            row.append(Bold(text) if best is not None and means.get(method) == best else text)
+        rows.append(row if compared is None else [*row, _error_reduction(means, compared)])
     header, explained = ["dataset", "dim", *methods], notes.lines()
     if compared is not None:
         header.append("error reduction")
         others = ", ".join(m for m in compared.against if m in methods)
         explained += [f"error reduction: of {compared.ours} over the best of {others} in the row"]
-    return Table(
-        title=_TITLES.get(number, number),
-        header=tuple(header),
-        groups=tuple(groups.get(name, "") for name in header),
-        rows=tuple(rows),
-        notes=tuple(explained),
-    )
+    above = [groups.get(name, "") for name in header]
+    return Table(_TITLES.get(number, number), header, rows, explained, above)
 
 
 def _error_reduction(aucs: Mapping[str, float], compared: ComparisonSettings) -> str:
@@ -213,7 +207,7 @@ def ablation_table(results: Sequence[Result], number: str = "auc") -> Table:
         rows.append(row)
     explained = [f"in brackets: difference to {first}"] if has_difference else []
     header = ("method", *(d if one_dim else f"{d}, {dim}" for d, dim in columns))
-    return Table.of_texts(_TITLES.get(number, number), header, rows, *explained, *notes.lines())
+    return Table(_TITLES.get(number, number), header, rows, [*explained, *notes.lines()])
 
 
 def generalisation_table(
@@ -235,11 +229,11 @@ def generalisation_table(
         num_runs = "/".join(str(values.size) for values in ratios)
         theirs = [printed.get(dataset, {}).get(name, "") for name in beside]
         rows.append((dataset, *means, *test, num_runs, *theirs))
-    return Table.of_texts(
+    return Table(
         "Generalisation: mean of test AUC / train AUC",
         ("dataset", *methods, "t", "p", "runs", *(f"paper: {name}" for name in beside)),
         rows,
-        "t, p: Welch's t-test, two-sided, over all runs (dims and seeds)",
+        ["t, p: Welch's t-test, two-sided, over all runs (dims and seeds)"],
     )
 
 
@@ -254,11 +248,11 @@ def norms_table(results: Sequence[Result], paper: PaperRows = ()) -> Table:
         ours = [f"{value:.3f}" for value in quartiles] or ["-"] * 3
         theirs = [printed.get(place, {}).get(quartile, "") for quartile in beside]
         rows.append((*place, *ours, str(spreads.size), *theirs))
-    return Table.of_texts(
+    return Table(
         "Standard deviation of the embedding norms: quartiles over all runs",
         ("dataset", "method", "25th", "50th", "75th", "runs", *(f"paper: {q}th" for q in beside)),
         rows,
-        "norms of f(Y_u) for deep models, of Y_u for shallow ones",
+        ["norms of f(Y_u) for deep models, of Y_u for shallow ones"],
     )
 
 
@@ -294,21 +288,20 @@ def paper_tables(
             spread = (signed(float(of(found))) for of in (np.mean, np.min, np.max))
             met = sum(difference >= -_TOLERANCE for difference in found)
             rows.append((method, *spread, f"{met} of {len(found)}"))
-    last = f"within {short(_TOLERANCE)} or above"
+    within = f"within {short(_TOLERANCE)} or above"
+    header = ("method", "mean difference", "lowest", "highest", within)
+    explained = (
+        "ours (the paper's, difference); † the paper ran out of memory; methods without a dim "
+        "stand in the first column"
+    )
     return [
-        Table.of_texts(
+        Table(
             "AUC beside the paper's",
             ("dataset", "method", *(map(str, dims) if dims else ("auc",))),
-            ((*key, *texts) for key, texts in cells.items()),
-            "ours (the paper's, difference); † the paper ran out of memory; methods without a dim "
-            "stand in the first column",
-            *notes.lines(),
+            [(*key, *texts) for key, texts in cells.items()],
+            [explained, *notes.lines()],
         ),
-        Table.of_texts(
-            "Agreement with the paper",
-            ("method", "mean difference", "lowest", "highest", last),
-            rows,
-        ),
+        Table("Agreement with the paper", header, rows),
     ]
 
 
