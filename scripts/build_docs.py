@@ -29,7 +29,7 @@ from arcvec.lab.cells import NUMBERS, Result, read_results
 from arcvec.lab.grid import ExperimentSettings, read_experiment
 from arcvec.lab.tables import curves_of, experiment_tables, summarise
 from arcvec.storage.atomic import new_file
-from arcvec.view.curves import draw_curves
+from arcvec.view.figures import draw_curves
 from arcvec.view.table_text import Table, figure, short, to_markdown
 
 ROOT = Path(__file__).parent.parent

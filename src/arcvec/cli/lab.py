@@ -18,7 +18,7 @@ from arcvec.lab.experiment import collect_results, run_cells, write_outputs
 from arcvec.lab.grid import data_folders, grid_cells, read_experiment
 from arcvec.lab.tables import RANKS, curves_of, experiment_tables
 from arcvec.view.console import escape, grid_progress, note, output, plain_print, results_tables
-from arcvec.view.curves import draw_curves
+from arcvec.view.figures import draw_curves
 
 
 def demo(*, out: Out = Path("arcvec-demo"), seed: int = 0) -> None:

@@ -15,8 +15,7 @@ from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.view import figures
 from arcvec.view import plane as geometry
-from arcvec.view.curves import training_figure
-from arcvec.view.figures import COLOURS, new_figure, shown_name
+from arcvec.view.figures import COLOURS, new_figure, shown_name, training_figure
 from arcvec.view.plane import Kind, Plane, PlaneMeasures, Points
 
 if TYPE_CHECKING:
