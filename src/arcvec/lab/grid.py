@@ -29,9 +29,7 @@ class MethodEntry(Settings):
     label: str = Field(min_length=1, description="heading of the column")
     method: str = Field(description="edge-projection, or the name of a baseline")
     group: str = Field("", description="heading above neighbouring columns of one kind")
-    counterpart: str = Field(
-        "", description="the paper's column that it is compared with, if not that of its label"
-    )
+    counterpart: str = Field("", description="the paper's column beside it, if not of its label")
     preset: str = Field("default", description="named set of settings (edge-projection)")
     settings: dict[str, Any] = Field({}, description="settings that override the preset")
     dims: tuple[int, ...] | None = Field(None, description="instead of the experiment's")
@@ -53,9 +51,7 @@ class QuickSettings(Settings):
     datasets: tuple[str, ...] | None = None
     dims: tuple[int, ...] | None = None
     seeds: tuple[int, ...] | None = None
-    settings: dict[str, dict[str, Any]] = Field(
-        {}, description="settings that override all others, by the name of the method"
-    )
+    settings: dict[str, dict[str, Any]] = Field({}, description="by method; they override others")
 
 
 class ExperimentSettings(Settings):
@@ -63,11 +59,9 @@ class ExperimentSettings(Settings):
 
     name: str = Field(min_length=1)
     title: str = Field(min_length=1)
-    kind: Literal["auc", "ablation", "generalisation", "norms"] = Field(
-        "auc",
-        description="the table: AUC by dim, AUC of each method against the first, test over train "
-        "AUC, or the spread of norms",
-    )
+    # The table: AUC by dim, AUC of each method against the first, test over train AUC, or the
+    # spread of norms.
+    kind: Literal["auc", "ablation", "generalisation", "norms"] = "auc"
     datasets: tuple[str, ...] = Field(min_length=1, description="names of split folders")
     data: Path | None = Field(None, description="folder of the split folders")
     dims: tuple[int, ...] = Field((), description="for methods that have a dim")
@@ -88,11 +82,11 @@ class ExperimentSettings(Settings):
         for label in labels:
             if labels.count(label) > 1:
                 raise ValueError(f'expected methods of different labels, got "{label}" twice')
-        compared = self.comparison
-        for label in () if compared is None else (compared.ours, *compared.against):
-            if label not in labels:
-                raise ValueError(f'comparison: expected the label of a method, got "{label}"')
-        if compared is None and self.kind == "generalisation":
+        if self.comparison is not None:
+            for label in (self.comparison.ours, *self.comparison.against):
+                if label not in labels:
+                    raise ValueError(f'comparison: expected the label of a method, got "{label}"')
+        elif self.kind == "generalisation":
             raise ValueError('expected a [comparison] of two methods for the kind "generalisation"')
         return self
 

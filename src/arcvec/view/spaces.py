@@ -153,10 +153,14 @@ def colours_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
         "(d) selected targets, edges (how many), 90° cones": [source, target[chosen]],
     }
     reaches = [[np.abs(side).max(axis=1, initial=1e-9) for side in some] for some in shown.values()]
-    figure, panels = _four_panels(dict(zip(shown, map(_limit, reaches), strict=True)))
-    for axes, some in zip(panels, reaches, strict=True):
+    limits = []
+    for some in reaches:  # a few outliers lie beyond the rim
+        ends = ((r.max(), 1.5 * np.quantile(r, 0.999, method="higher")) for r in some if r.size)
+        limits.append(1.08 * float(max(map(min, ends))))
+    figure, panels = _four_panels(dict(zip(shown, limits, strict=True)))
+    for axes, limit, some in zip(panels, limits, reaches, strict=True):
         _draw_axes(axes)
-        beyond = int(np.sum(np.concatenate(some) > axes.get_xlim()[1]))
+        beyond = int(np.sum(np.concatenate(some) > limit))
         if beyond:
             text = f"{beyond:,} {'node' if beyond == 1 else 'nodes'} beyond the rim"
             axes.text(0.02, 0.02, text, transform=axes.transAxes, fontsize=10, color="0.3")
@@ -169,8 +173,8 @@ def colours_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
     _scatter(panels[3], source, "0.6", alpha=0.3)
     for node, colour in zip(chosen, cycle(COLOURS), strict=False):
         # Sources in this half of the plane have a positive inner product with the target.
-        middle, radius = math.degrees(math.atan2(*target[node, ::-1])), panels[3].get_xlim()[1]
-        cone = Wedge((0, 0), radius, middle - 90, middle + 90, color=colour, alpha=0.12)
+        middle = math.degrees(math.atan2(*target[node, ::-1]))
+        cone = Wedge((0, 0), limits[3], middle - 90, middle + 90, color=colour, alpha=0.12)
         panels[3].add_patch(cone).set(zorder=0, linewidth=0)
         _draw_edges(panels[3], plane, int(node), colour)
     return figure
@@ -215,10 +219,9 @@ def _draw_edges(axes: Axes, plane: Plane, target: int, colour: str) -> None:
     _scatter(axes, ends, colour, s=14, alpha=0.9, zorder=4)
     star = {"marker": "*", "s": 260, "edgecolors": "white", "linewidths": 0.8, "alpha": 1}
     _scatter(axes, place[None], colour, zorder=6, rasterized=False, **star)
-    # Away from the origin: there are fewer edges.
-    offset = 14 * place / max(float(np.linalg.norm(place)), 1e-12)
     text = f"{shown_name(plane.graph.nodes[target])} ({len(ends):,})"
-    _write_beside(axes, place, colour, text, offset)
+    # Away from the origin: there are fewer edges.
+    _write_beside(axes, place, colour, text, offset=14 * geometry.unit_vectors(place))
 
 
 def _edge_length(plane: Plane, target: int) -> float:
@@ -265,12 +268,6 @@ def _draw_both(axes: Axes, plane: Plane) -> None:
         axes.fill(x, y, color=colour, alpha=0.35, linewidth=0)
         handles.append(Line2D([], [], marker="o", linestyle="", color=colour, label=name))
     axes.legend(handles=handles, loc="center", frameon=False, fontsize=12)
-
-
-def _limit(reaches: Sequence[NDArray[np.float64]]) -> float:
-    """Return the half width of a panel that shows all points but a few outliers."""
-    parts = ((r.max(), 1.5 * np.quantile(r, 0.999, method="higher")) for r in reaches if r.size)
-    return 1.08 * float(max(map(min, parts)))
 
 
 def _draw_axes(axes: Axes) -> None:

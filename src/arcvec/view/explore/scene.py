@@ -116,11 +116,9 @@ def read_colourings(path: Path, nodes: NodeNames) -> list[Colouring]:
     if found < len(nodes):
         logger.info("%s has no row for %d of %d nodes", path, len(nodes) - found, len(nodes))
     colourings = []
-    _, *rest = zip(columns, zip(*matched, strict=True), strict=True)
-    for name, values in rest:
+    for name, values in list(zip(columns, zip(*matched, strict=True), strict=True))[1:]:
         if {type(value) for value in values} <= {int, float, Decimal, type(None)}:
-            numbers = [np.nan if value is None else value for value in values]
-            colourings.append(by_number(name, np.array(numbers, dtype=float)))
+            colourings.append(by_number(name, np.array(values, dtype=float)))  # None becomes NaN
         else:
             words = [None if value is None else str(value) for value in values]
             colourings.append(by_category(name, words))

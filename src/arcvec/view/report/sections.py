@@ -66,15 +66,12 @@ class Subject:
 
 def graph_facts(subject: Subject) -> Table:
     """Return the graph in a few numbers; of a split, the train part beside the whole graph."""
-    graphs = {"": subject.given}
-    if subject.split is not None:
-        graphs = {
-            "train part, which a fit may see": subject.given,
-            "whole graph, held-out edges too": subject.split.graph,
-        }
-    columns = [_facts(graph) for graph in graphs.values()]
-    rows = [(name, *(column[name] for column in columns)) for name in columns[0]]
-    return Table("The graph", ("", *graphs), rows)
+    facts = _facts(subject.given)
+    if subject.split is None:
+        return Table("The graph", ("", ""), list(facts.items()))
+    whole = _facts(subject.split.graph)
+    header = ("", "train part, which a fit may see", "whole graph, held-out edges too")
+    return Table("The graph", header, [(name, facts[name], whole[name]) for name in facts])
 
 
 def _facts(graph: Graph) -> dict[str, str]:
