@@ -29,8 +29,8 @@ from arcvec.lab.cells import NUMBERS, Result, read_results
 from arcvec.lab.grid import ExperimentSettings, read_experiment
 from arcvec.lab.tables import curves_of, experiment_tables, summarise
 from arcvec.storage.atomic import new_file
-from arcvec.view.curves import draw_curves
-from arcvec.view.table_text import Entry, Table, figure, short, to_markdown
+from arcvec.view.figures import draw_curves
+from arcvec.view.table_text import Table, figure, short, to_markdown
 
 ROOT = Path(__file__).parent.parent
 PLACEHOLDER = re.compile(r"\{\{(\w+): (.+?)\}\}")
@@ -105,8 +105,8 @@ def fill_benchmark(name: str, wanted: str) -> str:
     if wanted not in tables:
         raise ValueError(f'{name}: no table "{wanted}"; there are {", ".join(tables)}')
     rows = tables[wanted]
-    entries = (tuple(Entry(figure(value)) for value in row.values()) for row in rows)
-    return to_markdown(Table(wanted, tuple(rows[0]), tuple(entries)))
+    texts = [[figure(value) for value in row.values()] for row in rows]
+    return to_markdown(Table(wanted, list(rows[0]), texts))
 
 
 def picture(name: str, wanted: str, title: str, across: str) -> str:

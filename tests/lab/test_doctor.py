@@ -68,7 +68,7 @@ def test_facts_that_cannot_be_had_say_why(monkeypatch):
         raise ValueError("no threading layer could be loaded")
 
     monkeypatch.setattr(numba, "threading_layer", no_threads)
-    facts = diagnose().facts
+    facts = diagnose()["facts"]
     assert facts["numba"] == "unknown: ValueError: no threading layer could be loaded"
     assert facts["arcvec"] == __version__
 
@@ -77,7 +77,7 @@ def test_facts_that_cannot_be_had_say_why(monkeypatch):
 def test_what_is_broken_is_told(monkeypatch, capsys, name):
     place, attribute, broken, message = BROKEN[name]
     monkeypatch.setattr(place, attribute, broken)
-    problems = {check.name: check.problem for check in diagnose().checks}
+    problems = {check["name"]: check["problem"] for check in diagnose()["checks"]}
     assert message in problems.pop(name)
     assert set(problems.values()) == {""}
     with pytest.raises(SystemExit) as exit_:

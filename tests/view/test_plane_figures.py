@@ -7,12 +7,10 @@ from matplotlib.colors import to_rgb as colour_to_rgb
 from matplotlib.patches import Wedge
 
 from arcvec.graph.graph import Graph
-from arcvec.view.figures import colours_by_place, mean_of_targets, to_rgb
+from arcvec.view.figures import COLOURS, colours_by_place, mean_of_targets, to_rgb
 from arcvec.view.plane import Plane
 from arcvec.view.spaces import (
     LONGEST_TICK,
-    SOURCE_COLOUR,
-    TARGET_COLOUR,
     circle_figure,
     colours_figure,
 )
@@ -61,8 +59,8 @@ def test_both_spaces_in_two_colours(circle_plane):
     axes = circle_figure(circle_plane).axes[2]
     dots = [c for c in axes.collections if len(c.get_offsets()) == circle_plane.graph.num_nodes]
     assert [tuple(c.get_facecolor()[0][:3]) for c in dots] == [
-        colour_to_rgb(SOURCE_COLOUR),
-        colour_to_rgb(TARGET_COLOUR),
+        colour_to_rgb(COLOURS[0]),
+        colour_to_rgb(COLOURS[1]),
     ]
     assert all(c.get_rasterized() for c in dots)
 

@@ -18,7 +18,7 @@ from arcvec.lab.experiment import collect_results, run_cells, write_outputs
 from arcvec.lab.grid import data_folders, grid_cells, read_experiment
 from arcvec.lab.tables import RANKS, curves_of, experiment_tables
 from arcvec.view.console import escape, grid_progress, note, output, plain_print, results_tables
-from arcvec.view.curves import draw_curves
+from arcvec.view.figures import draw_curves
 
 
 def demo(*, out: Out = Path("arcvec-demo"), seed: int = 0) -> None:
@@ -105,14 +105,15 @@ def doctor(*, as_json: Json = False) -> None:
     """
     found = diagnose()
     if as_json:
-        plain_print(json.dumps(found.as_dict(), indent=2))
+        plain_print(json.dumps(found, indent=2))
     else:
         table = Table(box=None, show_header=False, pad_edge=False)
-        for name, value in found.facts.items():
+        for name, value in found["facts"].items():
             table.add_row(f"[bold]{escape(name)}[/]", escape(value))
-        for check in found.checks:
-            fate = f"[red]failed[/]: {escape(check.problem)}" if check.problem else "[green]ok[/]"
-            table.add_row(f"[bold]{escape(check.name)}[/]", f"{fate} ({check.seconds:.1f} s)")
+        for check in found["checks"]:
+            problem = check["problem"]
+            fate = f"[red]failed[/]: {escape(problem)}" if problem else "[green]ok[/]"
+            table.add_row(f"[bold]{escape(check['name'])}[/]", f"{fate} ({check['seconds']:.1f} s)")
         output.print(table)
-    if not found.healthy:
+    if not found["healthy"]:
         sys.exit(1)

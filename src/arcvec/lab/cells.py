@@ -17,10 +17,10 @@ import sys
 import threading
 import time
 import traceback
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -34,22 +34,9 @@ from arcvec.graph.split import Split, read_split
 from arcvec.parallel.threads import threads_per_worker
 from arcvec.storage.tables import write_table
 
-_THREAD_POOLS = ("OMP", "MKL", "OPENBLAS", "NUMBA")
-_ATTEMPTS = 2
-
-
-@dataclass(frozen=True)
-class Task:
-    """One cell in plain values: the folder of its split, and all settings of its method."""
-
-    split: str
-    method: str
-    settings: dict[str, Any]
-    ranking: bool
-
-
-Outcome: TypeAlias = dict[str, Any]
-"""Status "done" with its numbers, or "failed" with the error; ready for JSON."""
+Task: TypeAlias = Mapping[str, Any]  # the folder of a split, a method, its settings, and ranking
+Outcome: TypeAlias = dict[str, Any]  # status "done" with its numbers, or "failed" with the error
+_Worker: TypeAlias = "subprocess.Popen[str]"
 
 
 def run_tasks(
@@ -61,7 +48,6 @@ def run_tasks(
     """
     num_workers = min(num_workers, len(tasks))
     todo = deque(range(len(tasks)))
-    deaths: Counter[int] = Counter()
     idle: list[_Worker] = []
     busy: dict[Any, tuple[_Worker, int]] = {}
     with log.open("ab") as log_file:
@@ -71,61 +57,43 @@ def run_tasks(
                     worker = idle.pop() if idle else _start_worker(num_workers, log_file)
                     i = todo.popleft()
                     busy[worker.stdout] = worker, i
-                    _send(worker, tasks[i])
-                    if not deaths[i]:
-                        yield i, None
+                    with suppress(OSError):  # a dead worker is noticed when its outcome is read
+                        print(json.dumps(tasks[i]), file=worker.stdin, flush=True)
+                    yield i, None
                 for pipe in wait(list(busy)):
                     worker, i = busy.pop(pipe)
                     line = worker.stdout.readline() if worker.stdout else ""
                     if line.endswith("\n"):
                         idle.append(worker)
                         yield i, json.loads(line)
-                        continue
-                    _end(worker)
-                    deaths[i] += 1
-                    if deaths[i] < _ATTEMPTS:
-                        todo.appendleft(i)
                     else:
-                        yield i, {"status": "failed", "error": _describe_death(worker)}
+                        _end(worker)
+                        how = f"with exit code {worker.returncode}"
+                        if worker.returncode == -signal.SIGKILL:
+                            how = "killed by signal 9, perhaps out of memory"
+                        yield i, {"status": "failed", "error": f"the worker process died, {how}"}
         finally:
             for worker in (*idle, *(worker for worker, _ in busy.values())):
                 _end(worker)
 
 
-_Worker: TypeAlias = "subprocess.Popen[str]"
-
-
 def _start_worker(num_workers: int, log_file: IO[bytes]) -> _Worker:
+    pools = ("OMP", "MKL", "OPENBLAS", "NUMBA") if num_workers > 1 else ()
     threads = str(threads_per_worker(num_workers))
-    shared = {f"{pool}_NUM_THREADS": threads for pool in _THREAD_POOLS if num_workers > 1}
     return subprocess.Popen(
         [sys.executable, "-m", "arcvec.lab.cells"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log_file,
         text=True,
-        env={**os.environ, **shared},
+        env={**os.environ, **{f"{pool}_NUM_THREADS": threads for pool in pools}},
         start_new_session=True,  # Ctrl-C reaches the run alone, which then ends its workers
     )
-
-
-def _send(worker: _Worker, task: Task) -> None:
-    with suppress(OSError):  # a dead worker is noticed when its outcome is read
-        if worker.stdin:
-            worker.stdin.write(json.dumps(asdict(task)) + "\n")
-            worker.stdin.flush()
 
 
 def _end(worker: _Worker) -> None:
     with suppress(OSError), worker:  # closes the pipes and waits
         worker.kill()
-
-
-def _describe_death(worker: _Worker) -> str:
-    code = worker.returncode
-    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-    how = "killed by signal 9, perhaps out of memory" if code == -signal.SIGKILL else how
-    return f"the worker process died {_ATTEMPTS} times, {how}"
 
 
 def serve_tasks() -> None:
@@ -142,8 +110,7 @@ def serve_tasks() -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        outcome = run_task(Task(**json.loads(lines.get())))
-        outcomes.write(json.dumps(outcome) + "\n")
+        outcomes.write(json.dumps(run_task(json.loads(lines.get()))) + "\n")
         outcomes.flush()
 
 
@@ -165,9 +132,9 @@ _read_split_once = lru_cache(maxsize=1)(read_split)
 
 
 def _measure(task: Task) -> dict[str, Any]:
-    split = _read_split_once(task.split)
-    method = METHODS[task.method].model_validate(task.settings)
-    if task.method in ("edge-projection", "two-stages"):
+    split = _read_split_once(task["split"])
+    method = METHODS[task["method"]].model_validate(task["settings"])
+    if task["method"] in ("edge-projection", "two-stages"):
         # Import torch before the clock starts.
         import arcvec.training.fit  # noqa: F401
     with suppress(OSError):  # Linux: measure peak memory from here on
@@ -175,7 +142,7 @@ def _measure(task: Task) -> dict[str, Any]:
     started, cpu_started = time.perf_counter(), time.process_time()
     scorer = method.fit(split.train)
     fitted, cpu_fitted = time.perf_counter(), time.process_time()
-    report = link_prediction(scorer, split, ranking=task.ranking)
+    report = link_prediction(scorer, split, ranking=task["ranking"])
     known = getattr(scorer, "settings", {})
     return {
         **report.as_dict(),
@@ -190,9 +157,7 @@ def _measure(task: Task) -> dict[str, Any]:
 
 def train_auc(scorer: EdgeScorer, split: Split) -> float:
     """Return the ROC-AUC of the train edges against the train negatives."""
-    positive = scorer.score(*split.train.edges())
-    negative = scorer.score(split.train_negatives[:, 0], split.train_negatives[:, 1])
-    return roc_auc(positive, negative)
+    return roc_auc(scorer.score(*split.train.edges()), scorer.score(*split.train_negatives.T))
 
 
 def _peak_memory_mb() -> float | None:
@@ -239,27 +204,25 @@ def write_results(path: Path, results: Sequence[Result]) -> None:
     """Write the tidy table as `.csv` or `.parquet`, by the suffix."""
     rows = []
     for result in results:
-        cell = (result.dataset, result.method, result.dim, result.seed, result.status)
-        values = (result.numbers.get(name) for name in NUMBERS)
-        numbers = ("" if value is None else f"{value:.10g}" for value in values)
-        rows.append((*cell, *numbers, result.digest, result.error))
+        known = {name: value for name, value in result.numbers.items() if value is not None}
+        row = vars(result) | {name: f"{value:.10g}" for name, value in known.items()}
+        rows.append([row.get(name) for name in _COLUMNS])
     write_table(path, _COLUMNS, rows, overwrite=True)
 
 
 def read_results(path: Path) -> list[Result]:
     """Return the rows of a tidy table in csv; an older version may have written fewer numbers."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    if rows and not set(_COLUMNS) - set(NUMBERS) <= set(rows[0]) <= set(_COLUMNS):
-        raise ValueError(f"{path}: expected the columns of a results.csv, got others")
     results = []
-    for row in rows:
-        if row["status"] not in get_args(Status):
-            raise ValueError(f'{path}: expected a status, got "{row["status"]}"')
-        texts: dict[str, Any] = {name: row[name] for name in set(_COLUMNS) - set(NUMBERS)}
-        texts |= {name: int(row[name]) if row[name] else None for name in ("dim", "seed")}
-        numbers = {name: float(row[name]) if row.get(name) else None for name in NUMBERS}
-        results.append(Result(numbers=numbers, **texts))
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if not set(_COLUMNS) - set(NUMBERS) <= set(row) <= set(_COLUMNS):
+                raise ValueError(f"{path}: expected the columns of a results.csv, got others")
+            if row["status"] not in get_args(Status):
+                raise ValueError(f'{path}: expected a status, got "{row["status"]}"')
+            cell: dict[str, Any] = {name: row[name] for name in set(_COLUMNS) - set(NUMBERS)}
+            cell |= {name: int(row[name]) if row[name] else None for name in ("dim", "seed")}
+            numbers = {name: float(row[name]) if row.get(name) else None for name in NUMBERS}
+            results.append(Result(numbers=numbers, **cell))
     return results
 
 

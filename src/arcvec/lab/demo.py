@@ -66,14 +66,13 @@ def run_demo(out: Path, seed: int) -> None:
 
 def _recommendation_table(embeddings: EdgeEmbeddings, split: Split) -> Table:
     names, _ = recommend(embeddings, MODULES, k=5, exclude=split.train)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for module in MODULES:
-        table.add_column(f"{module} imports")
+    headings = (f"{module} imports" for module in MODULES)
+    table = Table(*headings, box=SIMPLE_HEAD, pad_edge=False)
     hidden = {(split.train.nodes[u], split.train.nodes[v]) for u, v in split.test.tolist()}
-    for rank in range(names.shape[1]):
+    for row in names.T:
         cells = (
             f"[green]✓ {escape(name)}[/]" if (module, name) in hidden else f"  {escape(name)}"
-            for module, name in zip(MODULES, names[:, rank], strict=True)
+            for module, name in zip(MODULES, row, strict=True)
         )
         table.add_row(*cells)
     return table

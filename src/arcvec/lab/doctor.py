@@ -12,9 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from importlib import import_module, metadata
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,60 +35,34 @@ _SIMD = ("sse4.2", "avx2", "avx512f", "amx-tile", "neon", "sve")
 _NUM_NODES = 40
 
 
-@dataclass(frozen=True)
-class Check:
-    """The outcome of a check; `problem` is empty if it passed."""
-
-    name: str
-    problem: str
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """Facts by name, and the checks."""
-
-    facts: dict[str, str]
-    checks: list[Check]
-
-    @property
-    def healthy(self) -> bool:
-        """Whether all checks passed."""
-        return not any(check.problem for check in self.checks)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"healthy": self.healthy, **asdict(self)}
-
-
-def diagnose() -> Diagnosis:
-    """Run every check once, and return the facts about this installation."""
-    checks = {
-        "compiled walks": _check_walks,
-        "compiled top-k": _check_top_k,
-        "training": _check_training,
-        "files": _check_files,
-    }
-    outcomes = [_run(name, check) for name, check in checks.items()]
+def diagnose() -> dict[str, Any]:
+    """Return whether every check passed, facts by name, and the outcomes of the checks."""
+    checks = []
+    for name, check in _CHECKS.items():
+        start, problem = time.perf_counter(), ""
+        try:
+            check()
+        except Exception as error:  # any error belongs in the report
+            problem = _describe(error)
+        seconds = round(time.perf_counter() - start, 3)
+        checks.append({"name": name, "problem": problem, "seconds": seconds})
+    facts = {}
     # After the checks: numba has no threading layer before a parallel kernel has run.
-    return Diagnosis({name: _try(fact) for name, fact in _FACTS.items()}, outcomes)
+    for name, fact in _FACTS.items():
+        try:
+            facts[name] = fact()
+        except Exception as error:
+            facts[name] = f"unknown: {_describe(error)}"
+    healthy = not any(check["problem"] for check in checks)
+    return {"healthy": healthy, "facts": facts, "checks": checks}
 
 
-def _run(name: str, check: Callable[[], None]) -> Check:
-    start, problem = time.perf_counter(), ""
-    try:
-        check()
-    except Exception as error:  # any error belongs in the report
-        problem = f"{type(error).__name__}: {error}"
-    return Check(name, problem, round(time.perf_counter() - start, 3))
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
-def _try(fact: Callable[[], str]) -> str:
-    """Return a fact, or the error that a broken installation raises instead."""
-    try:
-        return fact()
-    except Exception as error:
-        return f"unknown: {type(error).__name__}: {error}"
+def _processor() -> str:
+    return f"{import_module('llvmlite.binding').get_host_cpu_name()}, {num_cores()} cores to use"
 
 
 def _simd() -> str:
@@ -99,10 +71,8 @@ def _simd() -> str:
 
 
 def _numba() -> str:
-    import numba
-
-    layer = numba.threading_layer()  # type: ignore[attr-defined]
-    return f"{numba.get_num_threads()} threads, {layer}"
+    numba = import_module("numba")
+    return f"{numba.get_num_threads()} threads, {numba.threading_layer()}"
 
 
 def _version(package: str) -> str:
@@ -113,11 +83,8 @@ def _version(package: str) -> str:
 
 
 def _cache_folder() -> str:
-    """Return the folder of numba's cache."""
-    from arcvec.kernels import topk
-
     # Not public in numba; if it goes, the fact is reported as unknown.
-    folder = topk.keep_best._cache.cache_path  # type: ignore[attr-defined]
+    folder = import_module("arcvec.kernels.topk").keep_best._cache.cache_path
     writable = os.access(folder, os.W_OK)
     return str(folder) if writable else f"{folder} (not writable: compiled again in every run)"
 
@@ -126,9 +93,7 @@ _FACTS: dict[str, Callable[[], str]] = {
     "arcvec": lambda: __version__,
     "python": lambda: f"{platform.python_version()} ({sys.executable})",
     "system": platform.platform,
-    "processor": lambda: (
-        f"{import_module('llvmlite.binding').get_host_cpu_name()}, {num_cores()} cores to use"
-    ),
+    "processor": _processor,
     "SIMD": _simd,
     "memory": lambda: f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB",
     "packages": lambda: " ".join(map(_version, _PACKAGES)),
@@ -140,16 +105,16 @@ _FACTS: dict[str, Callable[[], str]] = {
 
 
 def _check_walks() -> None:
-    from arcvec.sampling.pairs import WalkPairs
-
+    pairs = import_module("arcvec.sampling.pairs")
     sources, targets = np.random.default_rng(0).integers(_NUM_NODES, size=(2, 400))
     graph = Graph.from_edges(sources, targets, nodes=_NUM_NODES)
-    walks = WalkPairs(graph, WalkSettings(kind="forward", walk_length=10), seed=0).walks(0, 200)
+    settings = WalkSettings(kind="forward", walk_length=10)
+    walks = pairs.WalkPairs(graph, settings, seed=0).walks(0, 200)
+    steps = np.stack([walks[:, :-1], walks[:, 1:]], axis=-1).reshape(-1, 2)
     edges = set(zip(*(ends.tolist() for ends in graph.edges()), strict=True))
-    for walk in walks.tolist():
-        for here, there in pairwise(walk):
-            if there >= 0 and (here, there) not in edges:
-                raise ValueError(f"a walk went from {here} to {there}, which is no edge")
+    for here, there in steps[steps[:, 1] >= 0].tolist():
+        if (here, there) not in edges:
+            raise ValueError(f"a walk went from {here} to {there}, which is no edge")
 
 
 def _check_top_k() -> None:
@@ -159,8 +124,8 @@ def _check_top_k() -> None:
     embeddings = EdgeEmbeddings(source.astype(np.float32), target.astype(np.float32), nodes)
     found, _ = top_k(embeddings, np.arange(_NUM_NODES), 5)
     for node, scores in enumerate(source @ target.T):
-        others = [other for other in range(_NUM_NODES) if other != node]
-        expected = sorted(others, key=lambda other: (-scores[other], other))[:5]
+        order = np.argsort(-scores, kind="stable")
+        expected = order[order != node][:5].tolist()
         if found[node].tolist() != expected:
             raise ValueError(f"the best of node {node} are {expected}, got {found[node].tolist()}")
 
@@ -168,13 +133,12 @@ def _check_top_k() -> None:
 def _check_training() -> None:
     # Two groups; edges go from the first to the second and never back.
     first, second = np.meshgrid(np.arange(20), np.arange(20, 40))
+    ends = np.stack([first.ravel(), second.ravel()])
     kept = np.random.default_rng(2).random(first.size) < 0.6
-    ends = first.ravel(), second.ravel()
-    graph = Graph.from_edges(ends[0][kept], ends[1][kept], nodes=_NUM_NODES)
     training = TrainSettings(steps=40, batch_pairs=2000, validation_fraction=0)
+    graph = Graph.from_edges(*ends[:, kept], nodes=_NUM_NODES)
     embeddings = EdgeProjection(dim=4, seed=0, training=training).fit(graph)
-    held_out = embeddings.score(ends[0][~kept], ends[1][~kept])
-    auc = roc_auc(held_out, embeddings.score(ends[1], ends[0]))
+    auc = roc_auc(embeddings.score(*ends[:, ~kept]), embeddings.score(*ends[::-1]))
     if not auc > 0.9:
         raise ValueError(f"expected edges to score above their reverses, got an AUC of {auc:.3f}")
 
@@ -187,3 +151,11 @@ def _check_files() -> None:
         loaded = EdgeEmbeddings.load(Path(folder) / "result", mmap=False)
     if not np.array_equal(loaded.source, vectors) or list(loaded.nodes) != list(embeddings.nodes):
         raise ValueError(f"a result in {tempfile.gettempdir()} was not read as it was written")
+
+
+_CHECKS: dict[str, Callable[[], None]] = {
+    "compiled walks": _check_walks,
+    "compiled top-k": _check_top_k,
+    "training": _check_training,
+    "files": _check_files,
+}

@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from arcvec.lab.cells import NUMBERS, Result, Task, run_tasks, write_results
+from arcvec.lab.cells import NUMBERS, Result, run_tasks, write_results
 from arcvec.lab.grid import Cell, ExperimentSettings
 from arcvec.lab.tables import experiment_tables
 from arcvec.parallel.threads import threads_per_worker
 from arcvec.storage.atomic import new_file, sole_writer
 from arcvec.storage.headers import KEY, read_json, sealed, unsealed, write_json
-from arcvec.view.table_text import latex_page, markdown_page
+from arcvec.view.table_text import to_latex, to_markdown
 
 logger = logging.getLogger(__name__)
 
+# Receives how many cells are finished, of how many, and which are running.
 Report: TypeAlias = Callable[[int, int, Sequence[str]], None]
-"""Receives how many cells are finished, of how many, and which are running."""
 
 
 def run_cells(
@@ -51,21 +51,19 @@ def run_cells(
         reason = error.strerror or str(error)
         raise OSError(f"cannot write to {folder}: {reason}; choose another output") from None
     files = CellFiles(folder)
-    first = [cell for cell in cells if cell.first_seed]
-    further = [cell for cell in cells if not cell.first_seed]
     with sole_writer(folder, lock=folder / ".lock"):
         done = {result.digest: dict(result.numbers) for result in known if result.status == "done"}
         for cell in cells:
             if cell.digest in done and files.read(cell) is None:
                 numbers = done[cell.digest]
                 files.write(cell, {"status": "done", "error": "", "numbers": numbers})
-        later = files.unfinished(further, retry_failed=retry_failed)
-        todo = files.unfinished(first, retry_failed=retry_failed)
+        further = [cell for cell in cells if not cell.first_seed]
+        later = files.unfinished(further, retry_failed)
+        todo = files.unfinished([cell for cell in cells if cell.first_seed], retry_failed)
         _run(todo, files, workers, report, len(cells) - len(todo + later), len(cells))
         left_out = _left_out(cells, files, more_seeds_below)
-        kept = [cell for cell in further if cell.digest not in left_out]
-        todo = files.unfinished(kept, retry_failed=retry_failed)
-        total = len(first) + len(kept)
+        todo = files.unfinished([c for c in further if c.digest not in left_out], retry_failed)
+        total = sum(cell.digest not in left_out for cell in cells)
         _run(todo, files, workers, report, total - len(todo), total)
 
 
@@ -75,12 +73,13 @@ def collect_results(
     """Return a row for every cell, finished or not, without running any."""
     files = CellFiles(folder)
     left_out = _left_out(cells, files, more_seeds_below)
-    results = []
-    for result in map(files.result, cells):
-        if result.status == "missing" and result.digest in left_out:
-            result = replace(result, status="left-out", error=left_out[result.digest])
-        results.append(result)
-    return results
+    results = [files.result(cell) for cell in cells]
+    return [
+        replace(result, status="left-out", error=left_out[result.digest])
+        if result.status == "missing" and result.digest in left_out
+        else result
+        for result in results
+    ]
 
 
 def write_outputs(experiment: ExperimentSettings, results: Sequence[Result], out: Path) -> None:
@@ -88,10 +87,11 @@ def write_outputs(experiment: ExperimentSettings, results: Sequence[Result], out
     write_results(out / "results.csv", results)
     write_results(out / "results.parquet", results)
     tables = experiment_tables(experiment, results)
-    pages = {"table.md": markdown_page(experiment.title, tables), "table.tex": latex_page(tables)}
-    for name, text in pages.items():
+    sections = (f"## {table.title}\n\n{to_markdown(table)}" for table in tables)
+    parts = {"table.md": (f"# {experiment.title}", *sections), "table.tex": map(to_latex, tables)}
+    for name, texts in parts.items():
         with new_file(out / name, overwrite=True) as partial:
-            partial.write_text(text, encoding="utf-8")
+            partial.write_text("\n\n".join(texts) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -136,24 +136,17 @@ class CellFiles:
         where = cell.dataset, cell.label, cell.dim, cell.seed
         return Result(*where, record["status"], record["error"], cell.digest, numbers)
 
-    def unfinished(self, cells: Sequence[Cell], *, retry_failed: bool) -> list[Cell]:
+    def unfinished(self, cells: Sequence[Cell], retry_failed: bool) -> list[Cell]:
         """Return the cells to run, cheap ones first; one of those that are the same run."""
-        todo = {}
-        for cell in cells:
-            record = self.read(cell)
-            failed = record is not None and record["status"] == "failed"
-            if not cell.refusal and (record is None or (retry_failed and failed)):
-                todo[cell.digest] = cell
+        again = ("missing", "failed") if retry_failed else ("missing",)
+        todo = {cell.digest: cell for cell in cells if self.result(cell).status in again}
         return sorted(todo.values(), key=lambda cell: cell.cost)
 
 
 def _run(
     cells: Sequence[Cell], files: CellFiles, workers: int, report: Report, finished: int, total: int
 ) -> None:
-    tasks = [
-        Task(str(c.split.path), c.method_name, c.method.model_dump(mode="json"), c.ranking)
-        for c in cells
-    ]
+    tasks = [{**cell.definition, "split": str(cell.split.path)} for cell in cells]
     threads = threads_per_worker(min(workers, max(1, len(cells))))
     running: dict[int, str] = {}
     # Closing ends the workers at once if the run is interrupted.

@@ -29,9 +29,7 @@ class MethodEntry(Settings):
     label: str = Field(min_length=1, description="heading of the column")
     method: str = Field(description="edge-projection, or the name of a baseline")
     group: str = Field("", description="heading above neighbouring columns of one kind")
-    counterpart: str = Field(
-        "", description="the paper's column that it is compared with, if not that of its label"
-    )
+    counterpart: str = Field("", description="the paper's column beside it, if not of its label")
     preset: str = Field("default", description="named set of settings (edge-projection)")
     settings: dict[str, Any] = Field({}, description="settings that override the preset")
     dims: tuple[int, ...] | None = Field(None, description="instead of the experiment's")
@@ -53,9 +51,7 @@ class QuickSettings(Settings):
     datasets: tuple[str, ...] | None = None
     dims: tuple[int, ...] | None = None
     seeds: tuple[int, ...] | None = None
-    settings: dict[str, dict[str, Any]] = Field(
-        {}, description="settings that override all others, by the name of the method"
-    )
+    settings: dict[str, dict[str, Any]] = Field({}, description="by method; they override others")
 
 
 class ExperimentSettings(Settings):
@@ -63,11 +59,9 @@ class ExperimentSettings(Settings):
 
     name: str = Field(min_length=1)
     title: str = Field(min_length=1)
-    kind: Literal["auc", "ablation", "generalisation", "norms"] = Field(
-        "auc",
-        description="the table: AUC by dim, AUC of each method against the first, test over train "
-        "AUC, or the spread of norms",
-    )
+    # The table: AUC by dim, AUC of each method against the first, test over train AUC, or the
+    # spread of norms.
+    kind: Literal["auc", "ablation", "generalisation", "norms"] = "auc"
     datasets: tuple[str, ...] = Field(min_length=1, description="names of split folders")
     data: Path | None = Field(None, description="folder of the split folders")
     dims: tuple[int, ...] = Field((), description="for methods that have a dim")
@@ -88,11 +82,11 @@ class ExperimentSettings(Settings):
         for label in labels:
             if labels.count(label) > 1:
                 raise ValueError(f'expected methods of different labels, got "{label}" twice')
-        compared = self.comparison
-        for label in () if compared is None else (compared.ours, *compared.against):
-            if label not in labels:
-                raise ValueError(f'comparison: expected the label of a method, got "{label}"')
-        if compared is None and self.kind == "generalisation":
+        if self.comparison is not None:
+            for label in (self.comparison.ours, *self.comparison.against):
+                if label not in labels:
+                    raise ValueError(f'comparison: expected the label of a method, got "{label}"')
+        elif self.kind == "generalisation":
             raise ValueError('expected a [comparison] of two methods for the kind "generalisation"')
         return self
 
@@ -180,29 +174,22 @@ class Cell:
     @property
     def file_name(self) -> str:
         """Name of its file: the same in every experiment that has the cell."""
-        numbers = "".join(f"-{name}{value}" for name, value in self._numbers.items())
+        dim = "" if self.dim is None else f"-dim{self.dim}"
+        seed = "" if self.seed is None else f"-seed{self.seed}"
         dataset = self.dataset.replace("/", "_")
-        return f"{dataset}-{self.method_name}{numbers}-{self.digest}.json"
-
-    @property
-    def _numbers(self) -> dict[str, int]:
-        numbers = {"dim": self.dim, "seed": self.seed}
-        return {name: value for name, value in numbers.items() if value is not None}
+        return f"{dataset}-{self.method_name}{dim}{seed}-{self.digest}.json"
 
     def __str__(self) -> str:
-        numbers = (f"{name} {value}" for name, value in self._numbers.items())
-        return ", ".join([self.dataset, self.label, *numbers])
+        dim = "" if self.dim is None else f", dim {self.dim}"
+        seed = "" if self.seed is None else f", seed {self.seed}"
+        return f"{self.dataset}, {self.label}{dim}{seed}"
 
 
 def grid_cells(experiment: ExperimentSettings, folders: list[Path]) -> list[Cell]:
     """Return all cells by dataset, method, dim and seed; splits are searched in the folders."""
     splits = {name: find_split(name, folders) for name in experiment.datasets}
-    return [
-        cell
-        for name, split in splits.items()
-        for entry in experiment.methods
-        for cell in _cells_of(experiment, entry, name, split)
-    ]
+    grid = product(splits.items(), experiment.methods)
+    return [cell for split, entry in grid for cell in _cells_of(experiment, entry, *split)]
 
 
 def _cells_of(
@@ -216,13 +203,24 @@ def _cells_of(
     seeds = (entry.seeds or experiment.seeds) if "seed" in fields else (None,)
     if not dims:
         raise ValueError(f'expected dims for the method "{entry.label}", which has a dim')
+    presets = PRESETS if entry.method == "edge-projection" else {"default": ()}
+    if entry.preset not in presets:
+        raise ValueError(
+            f'method "{entry.label}": expected a preset among {", ".join(presets)}, '
+            f'got "{entry.preset}"'
+        )
     quick = experiment.quick.settings.get(entry.method, {})
     refusal = ""
     if entry.max_nodes is not None and split.num_nodes > entry.max_nodes:
         refusal = f"more than {entry.max_nodes:,} nodes"
     for dim, seed in product(dims, seeds):
-        given = (("dim", dim), ("seed", seed))
-        chosen = {name: value for name, value in given if value is not None}
+        chosen = {"dim": dim} if dim is not None else {}
+        chosen |= {"seed": seed} if seed is not None else {}
+        layers = (*presets[entry.preset], entry.settings, quick, chosen)
+        try:
+            method = merge_settings(METHODS[entry.method], *layers)
+        except ValueError as error:
+            raise ValueError(f'method "{entry.label}": {error}') from None
         yield Cell(
             dataset=dataset,
             label=entry.label,
@@ -230,25 +228,11 @@ def _cells_of(
             seed=seed,
             first_seed=seed == seeds[0],
             method_name=entry.method,
-            method=_build_method(entry, quick, chosen),
+            method=method,
             split=split,
             ranking=experiment.ranking if entry.ranking is None else entry.ranking,
             refusal=refusal,
         )
-
-
-def _build_method(entry: MethodEntry, *overrides: dict[str, Any]) -> Method:
-    presets = PRESETS if entry.method == "edge-projection" else {"default": ()}
-    if entry.preset not in presets:
-        raise ValueError(
-            f'method "{entry.label}": expected a preset among {", ".join(presets)}, '
-            f'got "{entry.preset}"'
-        )
-    layers = (*presets[entry.preset], entry.settings, *overrides)
-    try:
-        return merge_settings(METHODS[entry.method], *layers)
-    except ValueError as error:
-        raise ValueError(f'method "{entry.label}": {error}') from None
 
 
 def data_folders(

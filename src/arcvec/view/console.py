@@ -6,10 +6,10 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 from rich import progress as bars
 from rich.box import SIMPLE_HEAD
@@ -18,6 +18,7 @@ from rich.markup import escape as escape
 from rich.table import Table
 from rich.text import Text
 
+from arcvec.view.table_text import Bold
 from arcvec.view.table_text import Table as TextTable
 
 if TYPE_CHECKING:
@@ -56,69 +57,74 @@ _time_left = partial(bars.TimeRemainingColumn, compact=True)
 
 
 @contextmanager
-def _bar(*columns: str | bars.ProgressColumn, quiet: bool) -> Iterator[bars.Progress]:
-    """Yield a bar with a description to its left.
+def _bars(*columns: str | bars.ProgressColumn, quiet: bool) -> Iterator[Callable[..., None]]:
+    """Yield a function of a name, its total, how much is done, and fields: one bar per name.
 
-    It is shown once it is started: an error before the first report shows no empty bar.
+    Nothing is shown before the first call: an error before it leaves no empty bar.
     """
     shown = ("{task.description}", bars.BarColumn(bar_width=24), *columns)
-    bar = bars.Progress(*shown, console=messages, disable=quiet)
+    progress = bars.Progress(*shown, console=messages, disable=quiet)
+    tasks: dict[str, bars.TaskID] = {}
+
+    def report(name: str, total: float | None, done: float | None = None, **fields: Any) -> None:
+        if name not in tasks:
+            tasks[name] = progress.add_task(**{"description": escape(name), **fields})
+        progress.start()
+        progress.update(tasks[name], total=total, completed=done, **fields)
+
     try:
-        yield bar
+        yield report
     finally:
-        if bar.live.is_started:
-            bar.stop()
+        if progress.live.is_started:
+            progress.stop()
 
 
 @contextmanager
 def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], None]]:
     """Yield a function that shows the progress of a training: bar, loss, speed, AUC, time left."""
     columns = ("loss {task.fields[loss]}", "{task.fields[speed]} pairs/s", "AUC {task.fields[auc]}")
-    with _bar(bars.MofNCompleteColumn(), *columns, _time_left(), quiet=quiet) as bar:
-        task = bar.add_task("training", total=None, loss="-", speed="-", auc="-")
+    with _bars(bars.MofNCompleteColumn(), *columns, _time_left(), quiet=quiet) as show:
+        last_step = 0
 
         def report(progress: Progress) -> None:
-            bar.start()
-            auc, members = progress.validation_auc, progress.members
+            nonlocal last_step
+            last_step, auc, members = progress.step, progress.validation_auc, progress.members
             member = f" {progress.member + 1}/{members}" if members > 1 else ""
             trial = f", trial {progress.trial + 1}" if progress.trial else ""
-            bar.update(
-                task,
+            show(
+                "training",
+                progress.steps,
+                progress.step,
                 description=f"training{member}{trial}",
-                total=progress.steps,
-                completed=progress.step,
                 loss="-" if progress.loss is None else f"{progress.loss:.3f}",
                 speed=_short(progress.pairs_per_second),
                 auc="-" if auc is None else f"{auc:.4f}",
             )
 
         yield report
-        bar.update(task, total=bar.tasks[0].completed)  # full, also after early stopping
+        if last_step:
+            show("training", last_step)  # full, also after early stopping
 
 
 @contextmanager
 def grid_progress(*, quiet: bool = False) -> Iterator[Callable[[int, int, Sequence[str]], None]]:
     """Yield a function that takes the cells finished, their total, and those running."""
     columns = (bars.MofNCompleteColumn(), bars.TimeElapsedColumn(), "{task.fields[running]}")
-    with _bar(*columns, quiet=quiet) as bar:
-        task = bar.add_task("cells", total=None, running="")
-        bar.start()
-
-        def report(finished: int, total: int, running: Sequence[str]) -> None:
-            bar.update(task, total=total, completed=finished, running=escape(" | ".join(running)))
-
-        yield report
+    with _bars(*columns, quiet=quiet) as show:
+        show("cells", None, running="")
+        yield lambda finished, total, running: show(
+            "cells", total, finished, running=escape(" | ".join(running))
+        )
 
 
 @contextmanager
 def method_progress(*, quiet: bool = False) -> Iterator[Callable[[str], Callable[[float], None]]]:
     """Yield a function that starts the bar of a method and returns one for the fraction done."""
-    with _bar(bars.TaskProgressColumn(), _time_left(), quiet=quiet) as bar:
+    with _bars(bars.TaskProgressColumn(), _time_left(), quiet=quiet) as show:
 
         def start(method: str) -> Callable[[float], None]:
-            bar.start()
-            task = bar.add_task(escape(method), total=None)  # until it is fitted
-            return lambda fraction: bar.update(task, total=1, completed=fraction)
+            show(method, None)  # until it is fitted
+            return partial(show, method, 1)
 
         yield start
 
@@ -126,25 +132,16 @@ def method_progress(*, quiet: bool = False) -> Iterator[Callable[[str], Callable
 @contextmanager
 def node_progress(num_nodes: int, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
     """Yield a function that takes how many more nodes are done, and shows all of them."""
-    with _bar(bars.MofNCompleteColumn(), _time_left(), quiet=quiet) as bar:
-        task = bar.add_task("nodes", total=num_nodes)
-        bar.start()
-        yield lambda done: bar.advance(task, done)
+    with _bars(bars.MofNCompleteColumn(), _time_left(), quiet=quiet) as show:
+        show("nodes", num_nodes)
+        yield lambda done: show("nodes", num_nodes, advance=done)
 
 
-@contextmanager
-def download_progress(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+def download_progress(
+    *, quiet: bool = False
+) -> AbstractContextManager[Callable[[str, int, int], None]]:
     """Yield a function that takes a file, its size, and how many of its bytes are there."""
-    with _bar(bars.DownloadColumn(), _time_left(), quiet=quiet) as bar:
-        tasks: dict[str, bars.TaskID] = {}
-
-        def report(file: str, size: int, done: int) -> None:
-            if file not in tasks:
-                tasks[file] = bar.add_task(escape(file), total=size)
-            bar.start()
-            bar.update(tasks[file], completed=done)
-
-        yield report
+    return _bars(bars.DownloadColumn(), _time_left(), quiet=quiet)
 
 
 @contextmanager
@@ -170,7 +167,7 @@ def results_tables(table: TextTable) -> Iterator[Group]:
     """Yield a table in parts that fit the width of the terminal, the last with the notes."""
     keys = [i for i, name in enumerate(table.header) if name in ("dataset", "method", "dim")]
     widths = [
-        max([*map(len, name.split()), *(len(row[i].text) for row in table.rows)]) + 2
+        max([*map(len, name.split()), *(len(row[i]) for row in table.rows)]) + 2
         for i, name in enumerate(table.header)
     ]
     room = output.width - sum(widths[i] for i in keys) - 2
@@ -180,26 +177,21 @@ def results_tables(table: TextTable) -> Iterator[Group]:
             parts.append([])
         parts[-1].append(i)
     for part in parts:
-        title = escape(table.title) if part is parts[0] else None
-        notes = table.notes if part is parts[-1] else ()
         # A caption would be as narrow as its table.
-        captions = (Text(note, style="table.caption") for note in notes)
-        yield Group(_part_of_table(table, keys + part, title), *captions)
-
-
-def _part_of_table(table: TextTable, columns: Sequence[int], title: str | None) -> Table:
-    shown = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE_HEAD)
-    shown.padding = (0, 0, 0, 1)
-    for i in columns:
-        justify: Literal["left", "right"] = "left" if table.alignment[i] == "l" else "right"
-        shown.add_column("\n".join(escape(table.header[i]).split()), justify=justify)
-    last = ""
-    for row in table.rows:
-        texts = [f"[bold]{escape(e.text)}[/]" if e.bold else escape(e.text) for e in row]
-        texts[0] = "" if row[0].text == last else texts[0]
-        shown.add_row(*(texts[i] for i in columns))
-        last = row[0].text
-    return shown
+        notes = table.notes if part is parts[-1] else ()
+        shown = Table(title_style="bold", title_justify="left", box=SIMPLE_HEAD)
+        shown.title = escape(table.title) if part is parts[0] else None
+        shown.padding = (0, 0, 0, 1)
+        for i in keys + part:
+            side: Any = "left" if table.alignment[i] == "l" else "right"
+            shown.add_column("\n".join(escape(table.header[i]).split()), justify=side)
+        last = ""
+        for row in table.rows:
+            texts = [f"[bold]{escape(e)}[/]" if isinstance(e, Bold) else escape(e) for e in row]
+            texts[0] = "" if row[0] == last else texts[0]
+            shown.add_row(*(texts[i] for i in keys + part))
+            last = row[0]
+        yield Group(shown, *(Text(note, style="table.caption") for note in notes))
 
 
 def _short(number: float) -> str:

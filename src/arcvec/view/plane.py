@@ -58,8 +58,8 @@ def fits_plane(embeddings: EdgeEmbeddings) -> bool:
 
 def unit_norms(*spaces: ArrayLike) -> bool:
     """Return whether every row has norm 1, up to the precision of storage."""
-    norms = [np.linalg.norm(np.asarray(vectors, dtype=np.float64), axis=1) for vectors in spaces]
-    return bool((np.abs(np.concatenate(norms) - 1) < _NORM_TOLERANCE).all())
+    norms = np.linalg.norm(np.asarray(spaces, dtype=np.float64), axis=-1)
+    return bool((np.abs(norms - 1) < _NORM_TOLERANCE).all())
 
 
 def choose_kind(embeddings: EdgeEmbeddings) -> Kind:
@@ -111,14 +111,13 @@ def choose_targets(plane: Plane, count: int) -> NodeIds:
 
 def unit_vectors(points: Points) -> Points:
     """Return points of norm 1 in the same directions; the origin stays where it is."""
-    norms = np.linalg.norm(points, axis=1, keepdims=True)
+    norms = np.linalg.norm(points, axis=-1, keepdims=True)
     return np.asarray(points / np.where(norms > 0, norms, 1))
 
 
 def mean_direction(points: Points) -> NDArray[np.float64]:
     """Return the (2,) unit vector in the mean direction of all points, however far they are."""
-    (direction,) = unit_vectors(unit_vectors(points).mean(axis=0, keepdims=True))
-    return np.asarray(direction)
+    return unit_vectors(unit_vectors(points).mean(axis=0))
 
 
 def angles_from_mean(points: Points) -> NDArray[np.float64]:
@@ -133,8 +132,7 @@ def angles_from_mean(points: Points) -> NDArray[np.float64]:
 
 def count_by_sector(points: Points) -> NDArray[np.int64]:
     """Return how many points lie in each of the `SECTORS`, from -180 to 180 degrees."""
-    angles = np.arctan2(points[:, 1], points[:, 0])
-    return np.histogram(angles, bins=SECTORS, range=(-np.pi, np.pi))[0]
+    return np.histogram(np.arctan2(*points.T[::-1]), bins=SECTORS, range=(-np.pi, np.pi))[0]
 
 
 def part_in_cone(source: Points, target: Points) -> float:
@@ -143,10 +141,10 @@ def part_in_cone(source: Points, target: Points) -> float:
     >>> part_in_cone(np.array([[1.0, 0.0]]), np.array([[1.0, 1.0], [1.0, -9.0], [-2.0, 0.0]]))
     0.6666666666666666
     """
-    angles = np.sort(np.arctan2(target[:, 1], target[:, 0]))
+    angles = np.sort(np.arctan2(*target.T[::-1]))
     # Three turns, so that no cone begins before the first or ends after the last angle.
     turns = np.concatenate([angles - 2 * np.pi, angles, angles + 2 * np.pi])
-    middles = np.arctan2(source[:, 1], source[:, 0])
+    middles = np.arctan2(*source.T[::-1])
     since = np.searchsorted(turns, middles - np.pi / 2, side="right")
     until = np.searchsorted(turns, middles + np.pi / 2, side="left")
     return float((until - since).sum() / (len(source) * len(target)))
@@ -195,6 +193,6 @@ def _degree_nearness(degrees: NDArray[np.int64], points: Points, others: Points)
         return float("nan")
     ranks = []  # not by scipy.stats, which loads slowly: the service imports this module
     for values in (degrees, nearness):
-        _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-        ranks.append((np.cumsum(counts) - counts / 2)[inverse])
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+        ordered = np.sort(values)
+        ranks.append(np.searchsorted(ordered, values) + np.searchsorted(ordered, values, "right"))
+    return float(np.corrcoef(ranks)[0, 1])

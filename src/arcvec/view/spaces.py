@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -14,15 +15,13 @@ from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.view import figures
 from arcvec.view import plane as geometry
-from arcvec.view.curves import training_figure
-from arcvec.view.figures import COLOURS, new_figure, shown_name
+from arcvec.view.figures import COLOURS, new_figure, shown_name, training_figure
 from arcvec.view.plane import Kind, Plane, PlaneMeasures, Points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SOURCE_COLOUR, TARGET_COLOUR, *_SELECTED_COLOURS = COLOURS
 LONGEST_TICK = 0.6  # of the highest degree; the circle has radius 1
 _ALPHA = 0.7  # pale colours are hard to compare
 _MAX_LABELS = 14
@@ -43,8 +42,7 @@ def result_figure(
         nodes: names of the targets whose edges "circle" and "colours" draw; by default a few.
     """
     kind = geometry.choose_kind(embeddings) if kind == "auto" else kind
-    in_plane = kind in ("circle", "colours")
-    if nodes and not in_plane:
+    if nodes and kind not in ("circle", "colours"):
         raise ValueError(
             f'expected no nodes for the kind "{kind}"; "circle" and "colours" draw edges of nodes'
         )
@@ -55,7 +53,7 @@ def result_figure(
             f'the kind "{kind}" draws degrees and edges: expected a graph, got none; '
             "pass --graph with a graph folder, split folder or edge file"
         )
-    if not in_plane:
+    if kind == "spaces":
         return spaces_figure(embeddings, geometry.graph_over(graph, embeddings.nodes)), None
     plane = Plane.of(embeddings, graph)
     selected = plane.graph.nodes.ids(nodes) if nodes else None
@@ -68,20 +66,20 @@ def spaces_figure(embeddings: EdgeEmbeddings, graph: Graph) -> Figure:
     figure = new_figure(13, 6.2)
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     both_degrees = (graph.out_degrees, graph.in_degrees)
-    titles = ("as source (coloured by out-degree)", "as target (coloured by in-degree)")
-    sides = list(zip(panels, geometry.project(embeddings), both_degrees, titles, strict=True))
+    sides = list(zip(panels, geometry.project(embeddings), both_degrees, strict=True))
+    panels[0].set_title("as source (coloured by out-degree)")
+    panels[1].set_title("as target (coloured by in-degree)")
     style: dict[str, Any] = {"cmap": "viridis_r", "norm": "log", "alpha": 0.75, "linewidths": 0}
-    for axes, points, degrees, title in sides:
+    for axes, points, degrees in sides:
         for line in (axes.axhline, axes.axvline):
             line(0, color="0.85", linewidth=0.8, zorder=0)
         axes.spines[["top", "right"]].set_visible(False)
         order = np.argsort(degrees)  # high degrees on top
         shown, style["rasterized"] = degrees[order], len(points) > 2000
         dots = axes.scatter(*points[order].T, 6 + 3 * np.sqrt(shown), shown + 1, **style)
-        axes.set_title(title)
         figure.colorbar(dots, ax=axes, label="degree + 1", pad=0.01)
     figure.draw_without_rendering()  # computes the layout, which the labels need
-    for axes, points, degrees, _ in sides:
+    for axes, points, degrees in sides:
         _label_highest(axes, points, degrees, embeddings.nodes)
     return figure
 
@@ -123,12 +121,10 @@ def circle_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
     figure, panels = _four_panels(limit_of)
     for axes in panels:
         axes.add_patch(Circle((0, 0), 1, fill=False, edgecolor="0.8", linewidth=0.8, zorder=0))
-    sides = (
-        (plane.source, plane.graph.out_degrees, SOURCE_COLOUR),
-        (plane.target, plane.graph.in_degrees, TARGET_COLOUR),
-    )
-    highest = max(int(degrees.max(initial=1)) for _, degrees, _ in sides)
-    for axes, (points, degrees, colour) in zip(panels, sides, strict=False):
+    both_degrees = (plane.graph.out_degrees, plane.graph.in_degrees)
+    highest = max(int(degrees.max(initial=1)) for degrees in both_degrees)
+    sides = zip((plane.source, plane.target), both_degrees, COLOURS, panels, strict=False)
+    for points, degrees, colour, axes in sides:
         # Ticks point outwards, where there is more room.
         ends = points * (1 + (degrees / highest * LONGEST_TICK)[:, None])
         _draw_segments(axes, points, ends, colour, linewidths=0.7, alpha=0.5, rasterized=True)
@@ -137,7 +133,7 @@ def circle_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
         _scatter(panels[3], points, colour, alpha=0.08)
     _draw_both(panels[2], plane)
     chosen = geometry.choose_targets(plane, 4) if selected is None else selected
-    coloured = zip(chosen, cycle(_SELECTED_COLOURS), strict=False)
+    coloured = zip(chosen, cycle(COLOURS[2:]), strict=False)
     # Short edges on top: long ones would cover them.
     for target, colour in sorted(coloured, key=lambda pair: _edge_length(plane, pair[0]))[::-1]:
         _draw_edges(panels[3], plane, int(target), colour)
@@ -146,6 +142,8 @@ def circle_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
 
 def colours_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
     """Return the paper's figure of PPI: each space in colours, both, edges and cones of targets."""
+    from matplotlib.patches import Wedge
+
     chosen = geometry.choose_targets(plane, 2) if selected is None else selected
     source, target = plane.source, plane.target
     shown: dict[str, list[Points]] = {
@@ -154,10 +152,18 @@ def colours_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
         "(c) both spaces (dots: source, triangles: target)": [source, target],
         "(d) selected targets, edges (how many), 90° cones": [source, target[chosen]],
     }
-    figure, panels = _four_panels({title: _limit(points) for title, points in shown.items()})
-    for axes, points in zip(panels, shown.values(), strict=True):
+    reaches = [[np.abs(side).max(axis=1, initial=1e-9) for side in some] for some in shown.values()]
+    limits = []
+    for some in reaches:  # a few outliers lie beyond the rim
+        ends = ((r.max(), 1.5 * np.quantile(r, 0.999, method="higher")) for r in some if r.size)
+        limits.append(1.08 * float(max(map(min, ends))))
+    figure, panels = _four_panels(dict(zip(shown, limits, strict=True)))
+    for axes, limit, some in zip(panels, limits, reaches, strict=True):
         _draw_axes(axes)
-        _count_beyond(axes, points)
+        beyond = int(np.sum(np.concatenate(some) > limit))
+        if beyond:
+            text = f"{beyond:,} {'node' if beyond == 1 else 'nodes'} beyond the rim"
+            axes.text(0.02, 0.02, text, transform=axes.transAxes, fontsize=10, color="0.3")
     places = figures.colours_by_place(target)
     source_colours = figures.to_rgb(figures.mean_of_targets(plane.graph, places))
     for axes in (panels[0], panels[2]):
@@ -166,7 +172,10 @@ def colours_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
         _scatter(axes, target, figures.to_rgb(places), alpha=_ALPHA, marker="^")
     _scatter(panels[3], source, "0.6", alpha=0.3)
     for node, colour in zip(chosen, cycle(COLOURS), strict=False):
-        _draw_cone(panels[3], target[node], colour)
+        # Sources in this half of the plane have a positive inner product with the target.
+        middle = math.degrees(math.atan2(*target[node, ::-1]))
+        cone = Wedge((0, 0), limits[3], middle - 90, middle + 90, color=colour, alpha=0.12)
+        panels[3].add_patch(cone).set(zorder=0, linewidth=0)
         _draw_edges(panels[3], plane, int(node), colour)
     return figure
 
@@ -210,10 +219,9 @@ def _draw_edges(axes: Axes, plane: Plane, target: int, colour: str) -> None:
     _scatter(axes, ends, colour, s=14, alpha=0.9, zorder=4)
     star = {"marker": "*", "s": 260, "edgecolors": "white", "linewidths": 0.8, "alpha": 1}
     _scatter(axes, place[None], colour, zorder=6, rasterized=False, **star)
-    # Away from the origin: there are fewer edges.
-    offset = 14 * place / max(float(np.linalg.norm(place)), 1e-12)
     text = f"{shown_name(plane.graph.nodes[target])} ({len(ends):,})"
-    _write_beside(axes, place, colour, text, offset)
+    # Away from the origin: there are fewer edges.
+    _write_beside(axes, place, colour, text, offset=14 * geometry.unit_vectors(place))
 
 
 def _edge_length(plane: Plane, target: int) -> float:
@@ -246,41 +254,20 @@ def _draw_both(axes: Axes, plane: Plane) -> None:
     """Draw both spaces, and bands of how many nodes lie in each direction, which dots hide."""
     from matplotlib.lines import Line2D
 
-    # Sources outside, targets inside, so that neither space hides the other.
-    sides = {
-        "source": (plane.source, 1, SOURCE_COLOUR),
-        "target": (plane.target, -1, TARGET_COLOUR),
-    }
-    highest = max(geometry.count_by_sector(points).max() for points, *_ in sides.values())
+    counts = [geometry.count_by_sector(points) for points in (plane.source, plane.target)]
     edges = np.linspace(-np.pi, np.pi, geometry.SECTORS + 1)
     around = np.repeat(edges, 2)[1:-1]  # both ends of every sector: steps, not slopes
     turns, handles = np.concatenate([around, around[::-1]]), []
-    for name, (points, outwards, colour) in sides.items():
-        _scatter(axes, (1 + 0.015 * outwards) * points, colour)
-        outer = 1 + 0.33 * outwards * np.repeat(geometry.count_by_sector(points) / highest, 2)
+    for i, name in enumerate(("source", "target")):
+        # Sources outside, targets inside, so that neither space hides the other.
+        outwards, colour = 1 - 2 * i, COLOURS[i]
+        _scatter(axes, (1 + 0.015 * outwards) * getattr(plane, name), colour)
+        outer = 1 + 0.33 * outwards * np.repeat(counts[i] / np.max(counts), 2)
         radii = np.concatenate([np.ones(around.size), outer[::-1]])
         x, y = radii * np.cos(turns), radii * np.sin(turns)
         axes.fill(x, y, color=colour, alpha=0.35, linewidth=0)
         handles.append(Line2D([], [], marker="o", linestyle="", color=colour, label=name))
     axes.legend(handles=handles, loc="center", frameon=False, fontsize=12)
-
-
-def _limit(points: Sequence[Points]) -> float:
-    """Return the half width of a panel that shows all points but a few outliers."""
-    limits = []
-    for side in filter(len, points):
-        reach = np.abs(side).max(axis=1, initial=1e-9)
-        limits.append(min(reach.max(), 1.5 * np.quantile(reach, 0.999, method="higher")))
-    return 1.08 * float(max(limits))
-
-
-def _count_beyond(axes: Axes, points: Sequence[Points]) -> None:
-    """Write how many points lie outside a panel."""
-    limit = axes.get_xlim()[1]
-    count = sum(int((np.abs(side).max(axis=1, initial=0) > limit).sum()) for side in points)
-    if count:
-        text = f"{count:,} {'node' if count == 1 else 'nodes'} beyond the rim"
-        axes.text(0.02, 0.02, text, transform=axes.transAxes, fontsize=10, color="0.3")
 
 
 def _draw_axes(axes: Axes) -> None:
@@ -292,12 +279,3 @@ def _draw_axes(axes: Axes) -> None:
     unit = 10.0 ** np.floor(np.log10(ends[1]))
     axes.plot([unit], [0], "|", color="black", markersize=8, zorder=7)
     _write_beside(axes, (unit, 0), "black", f"{unit:g}", offset=(-3, 10))
-
-
-def _draw_cone(axes: Axes, place: NDArray[np.float64], colour: str) -> None:
-    """Shade half of the plane: sources there have a positive inner product with a target."""
-    from matplotlib.patches import Wedge
-
-    middle = float(np.degrees(np.arctan2(place[1], place[0])))
-    style: dict[str, Any] = {"color": colour, "alpha": 0.12, "zorder": 0, "linewidth": 0}
-    axes.add_patch(Wedge((0, 0), axes.get_xlim()[1], middle - 90, middle + 90, **style))

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from arcvec.evaluation.link_prediction import LinkPredictionReport
 
-_LATEX = {
-    **{"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "_": r"\_", "&": r"\&", "%": r"\%"},
-    **{"#": r"\#", "$": r"\$", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-    **{"±": r"$\pm$", "¹": "$^1$", "†": r"$\dagger$", "→": r"$\to$", "<": "$<$", ">": "$>$"},
-}
+_LATEX = str.maketrans(
+    {
+        **{"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "_": r"\_", "&": r"\&", "%": r"\%"},
+        **{"#": r"\#", "$": r"\$", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+        **{"±": r"$\pm$", "¹": "$^1$", "†": r"$\dagger$", "→": r"$\to$", "<": "$<$", ">": "$>$"},
+    }
+)
 # Names of the numbers of a report, those at every k without it -> headings, in order.
 _HEADINGS = {
     **{"auc": "AUC", "mrr": "MRR", "recall": "recall", "ndcg": "nDCG"},
@@ -24,15 +26,12 @@ _HEADINGS = {
     **{"hit_rate": "hit rate", "source_mrr": "source MRR", "coverage": "coverage"},
     **{"popular_share": "popular", "popularity": "popularity"},
 }
-_TEXT_COLUMNS = ("dataset", "method")
 
 
-@dataclass(frozen=True)
-class Entry:
-    """The text of one cell of a table."""
+class Bold(str):
+    """The text of a cell that is shown in bold, such as the best number of a row."""
 
-    text: str
-    bold: bool = False
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -40,45 +39,36 @@ class Table:
     """Rows of text under a header, which may have a group per column above, and notes below."""
 
     title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[Entry, ...], ...]
-    groups: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of_texts(
-        cls, title: str, header: Iterable[str], rows: Iterable[Iterable[str]], *notes: str
-    ) -> Table:
-        """Return a table without any bold entry."""
-        entries = tuple(tuple(map(Entry, row)) for row in rows)
-        return cls(title, tuple(header), entries, notes=notes)
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    groups: Sequence[str] = ()
 
     @property
     def alignment(self) -> str:
         """One letter per column: l for names, r for numbers."""
-        return "".join("l" if name in _TEXT_COLUMNS else "r" for name in self.header)
+        return "".join("l" if name in ("dataset", "method") else "r" for name in self.header)
 
 
 def compare_reports(reports: Mapping[str, LinkPredictionReport], title: str) -> Table:
     """Return a table with a row for every scorer, by name; the best number of a column is bold."""
     first = next(iter(reports.values()))
-    rows = [report.as_dict() for report in reports.values()]
+    numbers = [report.as_dict() for report in reports.values()]
     shown = {
         heading + key.removeprefix(name): key
         for name, heading in _HEADINGS.items()
-        for key, value in rows[0].items()
-        if key.split("@")[0] == name or key == name
-        if value is not None and not key.endswith("_standard_error")
+        for key, value in numbers[0].items()
+        if value is not None and re.fullmatch(rf"{name}(@\d+)?", key)
     }
     explained = ""
     if "reversed" in shown:
         explained = "random, reversed: AUC against these negatives alone; "
     else:
         del shown["random"]  # random negatives are the only ones, so AUC is the same number
-    notes = (f"{explained}AP: average precision", *_explain_ranks(first))
-    columns = [_column(rows, key, is_sample=first.is_sample) for key in shown.values()]
-    entries = tuple(zip(map(Entry, reports), *columns, strict=True))
-    return Table(title, ("method", *shown), entries, notes=notes)
+    columns = [_column(numbers, key, is_sample=first.is_sample) for key in shown.values()]
+    rows = list(zip(reports, *columns, strict=True))
+    notes = [f"{explained}AP: average precision", *_explain_ranks(first)]
+    return Table(title, ["method", *shown], rows, notes)
 
 
 def _explain_ranks(report: LinkPredictionReport) -> Iterator[str]:
@@ -96,35 +86,24 @@ def _explain_ranks(report: LinkPredictionReport) -> Iterator[str]:
         yield f"± standard errors: ranks are of {counts} test edges, drawn at random"
 
 
-def _column(rows: Sequence[Mapping[str, Any]], key: str, *, is_sample: bool) -> list[Entry]:
-    values = [row.get(key) for row in rows]
+def _column(rows: Sequence[Mapping[str, Any]], key: str, *, is_sample: bool) -> list[str]:
     form = figure if key.startswith("popularity") else "{:.3f}".format
-    texts = ["-" if value is None else form(value) for value in values]
-    if key.startswith("popular"):  # the best is neither the highest nor the lowest
-        return list(map(Entry, texts))
-    best = max(value for value in values if value is not None)
-    errors = [row.get(f"{key}_standard_error") if is_sample else None for row in rows]
-    return [
-        Entry(text + ("" if error is None else f" ± {error:.3f}"), value == best)
-        for text, error, value in zip(texts, errors, values, strict=True)
-    ]
-
-
-def markdown_page(title: str, tables: Sequence[Table]) -> str:
-    """Return all tables under one title, as Markdown."""
-    parts = [f"# {title}", *(f"## {table.title}\n\n{to_markdown(table)}" for table in tables)]
-    return "\n\n".join(parts) + "\n"
-
-
-def latex_page(tables: Sequence[Table]) -> str:
-    """Return all tables as LaTeX, to be included in a document that loads booktabs."""
-    return "\n\n".join(to_latex(table) for table in tables) + "\n"
+    best = max(row[key] for row in rows if row.get(key) is not None)
+    texts = []
+    for row in rows:
+        value, error = row.get(key), row.get(f"{key}_standard_error")
+        text = "-" if value is None else form(value)
+        if not key.startswith("popular"):  # whose best is neither the highest nor the lowest
+            text += f" ± {error:.3f}" if is_sample and error is not None else ""
+            text = Bold(text) if value == best else text
+        texts.append(text)
+    return texts
 
 
 def to_markdown(table: Table) -> str:
     """Return a table in Markdown, its columns aligned; numbers to the right."""
-    rows = (map(Entry, table.header), *table.rows)
-    grid = [[_marked(entry, _escape_markdown, "**{}**") for entry in row] for row in rows]
+    rows = (table.header, *table.rows)
+    grid = [[_marked(text, _escape_markdown, "**{}**") for text in row] for row in rows]
     columns = []
     for texts, side in zip(zip(*grid, strict=True), table.alignment, strict=True):
         width = max(3, *map(len, texts))
@@ -138,11 +117,11 @@ def to_markdown(table: Table) -> str:
 
 def to_latex(table: Table) -> str:
     """Return a table as a LaTeX float with booktabs rules; a dataset is named in its first row."""
-    blocks = [list(rows) for _, rows in groupby(table.rows, key=lambda row: row[0].text)]
+    blocks = [list(rows) for _, rows in groupby(table.rows, key=lambda row: str(row[0]))]
     some_has_two = len(blocks) < len(table.rows)
     body: list[str] = []
     for first, *others in blocks:
-        lines = [_latex_row(first), *(_latex_row((Entry(""), *row[1:])) for row in others)]
+        lines = [_latex_row(first), *(_latex_row(["", *row[1:]]) for row in others)]
         body += [r"\midrule", *lines] if some_has_two or not body else lines
     lines = [
         r"\begin{table*}",
@@ -151,7 +130,7 @@ def to_latex(table: Table) -> str:
         rf"\begin{{tabular}}{{{table.alignment}}}",
         r"\toprule",
         *_latex_groups(table.groups),
-        _latex_row(map(Entry, table.header)),
+        _latex_row(table.header),
         *(body or [r"\midrule"]),
         r"\bottomrule",
         r"\end{tabular}",
@@ -163,8 +142,8 @@ def to_latex(table: Table) -> str:
 
 def escape_latex(text: str) -> str:
     """Return text that LaTeX prints as it is."""
-    escaped = "".join(_LATEX.get(character, character) for character in text)
-    return re.sub(r"(?<!\w)-(?=[.\d])", "$-$", escaped)  # a minus is longer than a hyphen
+    # A minus is longer than a hyphen.
+    return re.sub(r"(?<!\w)-(?=[.\d])", "$-$", text.translate(_LATEX))
 
 
 def figure(value: object) -> str:
@@ -190,13 +169,12 @@ def signed(value: float) -> str:
     return sign + text.removeprefix("0")
 
 
-def _latex_row(entries: Iterable[Entry]) -> str:
-    texts = (_marked(entry, escape_latex, r"\textbf{{{}}}") for entry in entries)
-    return " & ".join(texts) + r" \\"
+def _latex_row(texts: Iterable[str]) -> str:
+    return " & ".join(_marked(text, escape_latex, r"\textbf{{{}}}") for text in texts) + r" \\"
 
 
-def _marked(entry: Entry, escape: Callable[[str], str], bold: str) -> str:
-    return bold.format(escape(entry.text)) if entry.bold else escape(entry.text)
+def _marked(text: str, escape: Callable[[str], str], bold: str) -> str:
+    return bold.format(escape(text)) if isinstance(text, Bold) else escape(text)
 
 
 def _latex_groups(groups: Sequence[str]) -> list[str]:

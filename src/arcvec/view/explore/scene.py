@@ -48,8 +48,7 @@ class Colouring:
 
     def legend(self) -> dict[str, object]:
         """Return everything but the colours of nodes."""
-        hidden = ("source", "target")
-        return {name: value for name, value in vars(self).items() if name not in hidden}
+        return {name: v for name, v in vars(self).items() if name not in ("source", "target")}
 
 
 def by_degree(graph: Graph) -> Colouring:
@@ -90,11 +89,10 @@ def by_category(name: str, values: Sequence[str | None]) -> Colouring:
     """Return a colour for each of the most frequent values; grey for the others and for None."""
     counts = Counter(value for value in values if value is not None)
     frequent = counts.most_common(len(_CATEGORY_COLOURS))
-    css_of = {value: css for (value, _), css in zip(frequent, _CATEGORY_COLOURS, strict=False)}
-    css = [_GREY if value is None else css_of.get(value, _GREY) for value in values]
-    colours = np.array([_css_bytes(colour) for colour in css], dtype=np.uint8).reshape(-1, 3)
+    css_of: dict[str | None, str] = dict(zip(dict(frequent), _CATEGORY_COLOURS, strict=False))
+    colours = np.array([_css_bytes(css_of.get(value, _GREY)) for value in values])
     swatches = [(css_of[value], f"{value} ({count:,})") for value, count in frequent]
-    others = counts.total() - sum(count for _, count in frequent)
+    others = counts.total() - sum(dict(frequent).values())
     if others:
         swatches.append((_GREY, f"others ({others:,})"))
     note = _table_note(name, len(values) - counts.total())
@@ -108,9 +106,8 @@ def read_colourings(path: Path, nodes: NodeNames) -> list[Colouring]:
     """
     columns, rows = _read_table(path)
     row_of = {str(row[0]): row for row in rows}
-    nothing = (None,) * len(columns)
-    matched = [row_of.get(name, nothing) for name in nodes]
-    found = sum(row is not nothing for row in matched)
+    matched = [row_of.get(name, (None,) * len(columns)) for name in nodes]
+    found = sum(name in row_of for name in nodes)
     if not found:
         raise ValueError(
             f'{path}: expected node names in its first column, "{columns[0]}", got {len(rows):,} '
@@ -121,8 +118,7 @@ def read_colourings(path: Path, nodes: NodeNames) -> list[Colouring]:
     colourings = []
     for name, values in list(zip(columns, zip(*matched, strict=True), strict=True))[1:]:
         if {type(value) for value in values} <= {int, float, Decimal, type(None)}:
-            numbers = [np.nan if value is None else value for value in values]
-            colourings.append(by_number(name, np.array(numbers, dtype=float)))
+            colourings.append(by_number(name, np.array(values, dtype=float)))  # None becomes NaN
         else:
             words = [None if value is None else str(value) for value in values]
             colourings.append(by_category(name, words))
@@ -202,9 +198,9 @@ class Scene:
         if graph is not None:
             colourings = [by_degree(graph), by_neighbours(graph, target)]
         taken = {colouring.name for colouring in colourings}
-        for colouring in [] if table is None else read_colourings(table, embeddings.nodes):
-            name = f"{colouring.name}, of the table" if colouring.name in taken else colouring.name
-            colourings.append(replace(colouring, name=name))
+        for one in [] if table is None else read_colourings(table, embeddings.nodes):
+            renamed = replace(one, name=f"{one.name}, of the table")
+            colourings.append(renamed if one.name in taken else one)
         return cls(embeddings, graph, source, target, exact, tuple(colourings))
 
     @property
@@ -226,11 +222,10 @@ class Scene:
 
     def colours(self, name: str) -> bytes:
         """Return three bytes for each source, then for each target."""
-        for colouring in self.colourings:
-            if colouring.name == name:
-                return colouring.source.tobytes() + colouring.target.tobytes()
-        names = ", ".join(colouring.name for colouring in self.colourings)
-        raise KeyError(f"unknown colouring {name!r}: expected one of {names}")
+        known = {colouring.name: colouring for colouring in self.colourings}
+        if name not in known:
+            raise KeyError(f"unknown colouring {name!r}: expected one of {', '.join(known)}")
+        return known[name].source.tobytes() + known[name].target.tobytes()
 
     def describe(self, title: str) -> dict[str, object]:
         """Return what the page needs to know before it draws."""
@@ -245,7 +240,7 @@ class Scene:
             "exact": self.exact,
             "one_space": one_space,
             "boxes": {"source": _box(self.source), "target": _box(self.target)},
-            "colourings": [colouring.legend() for colouring in self.colourings],
+            "colourings": [one.legend() for one in self.colourings],
         }
 
 

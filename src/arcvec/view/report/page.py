@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
@@ -19,12 +19,11 @@ from arcvec.graph.split import Split
 from arcvec.recommendation.calibration import Calibration, calibrate
 from arcvec.settings import Settings, merge_settings
 from arcvec.storage.atomic import new_file
-from arcvec.view.curves import reliability_figure, shares_figure, training_figure
-from arcvec.view.figures import svg_text
+from arcvec.view.figures import reliability_figure, shares_figure, svg_text, training_figure
 from arcvec.view.report import sections
 from arcvec.view.report.sections import Subject
 from arcvec.view.spaces import result_figure
-from arcvec.view.table_text import Table, compare_reports
+from arcvec.view.table_text import Bold, Table, compare_reports
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,14 +44,6 @@ class ReportSettings(Settings):
     )
     k: int = Field(8, ge=1, description="new edges named for each of these nodes")
     seed: int = Field(0, ge=0, description="seed of the samples that some numbers are taken from")
-
-
-class Picture(NamedTuple):
-    """A drawing as a data URI, and its size in pixels."""
-
-    address: str
-    width: int
-    height: int
 
 
 def write_report(
@@ -82,6 +73,7 @@ def write_report(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.tests["bold"] = lambda text: isinstance(text, Bold)
     with new_file(Path(path), overwrite=overwrite) as partial:
         content = _content(Subject.of(embeddings, graph), chosen, calibration, progress)
         page = environment.get_template("report.html").render(content)
@@ -104,13 +96,13 @@ def _content(
     progress("recommending")
     used = None if isinstance(probabilities, str) else probabilities["calibration"]
     samples = sections.sample_tables(subject, settings.nodes, settings.k, used)
-    bias = sections.measure_degree_bias(subject, settings.seed)
+    bias = sections.degree_bias(subject, settings.seed)
     progress("drawing")
     figure, measures = result_figure(embeddings, graph=subject.known)
-    tenths = [str(number + 1) for number in range(len(bias.degrees))]
+    tenths = [row[0] for row in bias["table"].rows]
     label = f"tenths of the nodes, from lowest to highest {subject.degree_word}"
     try:
-        training: Picture | str = _picture(training_figure(embeddings))
+        training: dict[str, Any] | str = _picture(training_figure(embeddings))
     except ValueError as error:
         training = str(error)
     return {
@@ -118,49 +110,45 @@ def _content(
         "version": __version__,
         "subject": subject,
         "embeddings": embeddings,
-        "validation_auc": embeddings.settings.get("validation_auc"),
         "facts": sections.graph_facts(subject),
         "settings": sections.fit_settings(embeddings.settings),
         "training": training,
         "test": test,
         "probabilities": probabilities,
         "bias": bias,
-        "bias_k": sections.K,
-        "bias_picture": _picture(shares_figure(bias.shares, tenths, label)),
+        "bias_picture": _picture(shares_figure(bias["shares"], tenths, label)),
         "spaces": _picture(figure),
         "measures": measures,
         "samples": samples,
     }
 
 
-def _picture(figure: Figure) -> Picture:
-    data = b64encode(svg_text(figure).encode()).decode()
+def _picture(figure: Figure) -> dict[str, Any]:
+    """Return a drawing as a data URI, and its size in pixels."""
+    address = f"data:image/svg+xml;base64,{b64encode(svg_text(figure).encode()).decode()}"
     width, height = (round(side * 96) for side in figure.get_size_inches())  # pixels per inch
-    return Picture(f"data:image/svg+xml;base64,{data}", width, height)
+    return {"address": address, "width": width, "height": height}
 
 
 def _test_section(subject: Subject, settings: ReportSettings) -> dict[str, Any] | None:
     embeddings, split = subject.embeddings, subject.split
     if split is None or subject.test is None:
         return None
-    ours = f"arcvec, dim {embeddings.dim}"
-    reports = {ours: link_prediction(embeddings, split, seed=settings.seed)}
+    ours = link_prediction(embeddings, split, seed=settings.seed)
+    reports = {f"arcvec, dim {embeddings.dim}": ours}
     for name in settings.baselines:
         scorer = BASELINES[name]().fit(split.train)
         reports[name] = link_prediction(scorer, split, seed=settings.seed)
-    numbers = {name: report.as_dict() for name, report in reports.items()}
     headlines = []
     for key, words in _HEADLINES.items():
-        mine = numbers[ours][key]
-        best = max(((numbers[name][key], name) for name in settings.baselines), default=None)
+        mine, *others = ((report.as_dict()[key], name) for name, report in reports.items())
+        best = max(others, default=None)
         beside = "" if best is None else f"best baseline {best[0]:.3f}, {best[1]}"
-        headlines.append((words, f"{mine:.3f}", beside))
+        headlines.append((words, f"{mine[0]:.3f}", beside))
     title = "Link prediction on the test edges; the best of a column is bold"
     return {
         "table": compare_reports(reports, title),
         "headlines": headlines,
-        "num_edges": len(split.test),
-        "fitted_on_train": embeddings.learned_from(split.train),
     }
 
 
@@ -170,14 +158,14 @@ def _probabilities(subject: Subject, stored: Calibration | None, seed: int) -> d
     except ValueError as error:
         return str(error)
     header = ("probability", "pairs", "mean probability", "part that are edges")
-    rows = (
+    rows = [
         (f"{b.low:.1f} to {b.high:.1f}", f"{b.count:,}", f"{b.probability:.3f}", f"{b.edges:.3f}")
         for b in made.bins
-    )
+    ]
     return {
         "calibration": made,
         "edges": edges or "the edges that arcvec calibrate was given",
-        "table": Table.of_texts("Reliability at even odds", header, rows),
+        "table": Table("Reliability at even odds", header, rows),
         "picture": _picture(reliability_figure(made.bins)),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from arcvec.settings import setting_meanings
 from arcvec.training.edge_projection import EdgeProjection
 from arcvec.training.presets import PRESETS, load_method
 from arcvec.view.plane import graph_over
-from arcvec.view.table_text import Entry, Table
+from arcvec.view.table_text import Bold, Table
 
 K = 10  # new edges per node counted for the degree bias
 MAX_NODES = 5000  # recommended for, a sample if there are more
@@ -66,22 +66,19 @@ class Subject:
 
 def graph_facts(subject: Subject) -> Table:
     """Return the graph in a few numbers; of a split, the train part beside the whole graph."""
-    graphs = {"": subject.given}
-    if subject.split is not None:
-        graphs = {
-            "train part, which a fit may see": subject.given,
-            "whole graph, held-out edges too": subject.split.graph,
-        }
-    columns = [_facts(graph) for graph in graphs.values()]
-    rows = ((name, *(column[name] for column in columns)) for name in columns[0])
-    return Table.of_texts("The graph", ("", *graphs), rows)
+    facts = _facts(subject.given)
+    if subject.split is None:
+        return Table("The graph", ("", ""), list(facts.items()))
+    whole = _facts(subject.split.graph)
+    header = ("", "train part, which a fit may see", "whole graph, held-out edges too")
+    return Table("The graph", header, [(name, facts[name], whole[name]) for name in facts])
 
 
 def _facts(graph: Graph) -> dict[str, str]:
     degrees = {"degree": graph.out_degrees}
     if graph.directed:
         degrees = {"out-degree": graph.out_degrees, "in-degree": graph.in_degrees}
-    sum_of_sides = np.sum(list(degrees.values()), axis=0)
+    num_alone = int((np.sum(list(degrees.values()), axis=0) == 0).sum())
     sizes = np.bincount(components(graph))
     largest = f"{100 * sizes.max() / graph.num_nodes:.1f} % of the nodes"
     facts = {
@@ -90,7 +87,7 @@ def _facts(graph: Graph) -> dict[str, str]:
         "direction": "directed" if graph.directed else "undirected",
         "weights": "none" if graph.weights is None else "one per edge",
         "self-loops": f"{graph.num_self_loops:,}",
-        "nodes without edges": f"{int((sum_of_sides == 0).sum()):,}",
+        "nodes without edges": f"{num_alone:,}",
         "connected parts": "1" if sizes.size == 1 else f"{sizes.size:,}; the largest has {largest}",
     }
     if graph.directed:
@@ -102,16 +99,11 @@ def _facts(graph: Graph) -> dict[str, str]:
     return facts
 
 
-class FitSettings(NamedTuple):
-    """Settings of a fit beside the nearest preset: those that differ, and all, these in bold."""
+def fit_settings(settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the nearest preset, a table of the settings of a fit that differ, and one of all.
 
-    preset: str
-    changed: Table
-    all: Table
-
-
-def fit_settings(settings: Mapping[str, Any]) -> FitSettings | None:
-    """Return the settings of a fit, from those that a result records; None if it has none."""
+    They are those that a result records; without any, return None.
+    """
     method, values = settings.get("method"), settings.get("settings")
     chosen = EdgeProjection if method == "edge-projection" else BASELINES.get(str(method))
     if chosen is None or not isinstance(values, Mapping):
@@ -125,16 +117,15 @@ def fit_settings(settings: Mapping[str, Any]) -> FitSettings | None:
     rows = []
     for name, value in mine.items():
         usual = flat[preset].get(name, "-")
-        differs = name not in flat[preset] or usual != value
-        texts = Entry(name, differs), Entry(_text(value), differs), Entry(_text(usual))
-        rows.append((*texts, Entry(meanings.get(name, ""))))
+        mark = Bold if name not in flat[preset] or usual != value else str
+        rows.append((mark(name), mark(_text(value)), _text(usual), meanings.get(name, "")))
     header = ("setting", "value", f"preset {preset}", "meaning")
-    changed = tuple(row for row in rows if row[0].bold)
-    return FitSettings(
-        preset,
-        Table(f"Settings that differ from the preset {preset}", header, changed),
-        Table("All settings; those that differ are bold", header, tuple(rows)),
-    )
+    changed = [row for row in rows if isinstance(row[0], Bold)]
+    return {
+        "preset": preset,
+        "changed": Table(f"Settings that differ from the preset {preset}", header, changed),
+        "all": Table("All settings; those that differ are bold", header, rows),
+    }
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -175,8 +166,8 @@ def sample_tables(
             found = test.has_edges(np.full(targets.size, node), targets)
             columns["test edge"] = ["✓ yes" if is_edge else "" for is_edge in found]
             left_out += f"; {counted(test.out_degrees[node], 'test edge')}"
-        rows = zip(*columns.values(), strict=True)
-        tables.append(Table.of_texts(nodes[node], columns, rows, left_out))
+        rows = list(zip(*columns.values(), strict=True))
+        tables.append(Table(nodes[node], list(columns), rows, [left_out]))
     return tables
 
 
@@ -189,29 +180,12 @@ def spread_nodes(graph: Graph, count: int = NUM_SAMPLES) -> NDArray[np.int64]:
     return order[places]
 
 
-@dataclass(frozen=True)
-class DegreeBias:
-    """How recommendations spread over tenths of the nodes, from lowest to highest degree."""
+def degree_bias(subject: Subject, seed: int = 0) -> dict[str, Any]:
+    """Return how the best new edges of all nodes, or of a sample, spread over their targets.
 
-    degrees: list[tuple[int, int]]  # the lowest and the highest in each tenth
-    shares: dict[str, list[float]]  # fraction of known, recommended, test edges in each tenth
-    edges_gini: float
-    recommended_gini: float
-    coverage: float  # fraction of the nodes that are recommended to any node
-    num_asked: int
-
-    def table(self, degree_word: str) -> Table:
-        """Return the tenths as rows."""
-        numbers = map(str, range(1, len(self.degrees) + 1))
-        ranges = (f"{a:,}" if a == b else f"{a:,} to {b:,}" for a, b in self.degrees)
-        parts = ([f"{100 * part:.1f} %" for part in share] for share in self.shares.values())
-        rows = zip(numbers, ranges, *parts, strict=True)
-        header = ("tenth of the nodes", degree_word, *self.shares)
-        return Table.of_texts(f"Where edges end, by {degree_word}", header, rows)
-
-
-def measure_degree_bias(subject: Subject, seed: int = 0) -> DegreeBias:
-    """Return how the best new edges of all nodes, or of a sample, spread over their targets."""
+    Nodes are in tenths, from lowest to highest degree; `shares` has the fraction of known,
+    recommended and test edges that end in each.
+    """
     num_nodes, degrees = subject.known.num_nodes, subject.known.in_degrees
     asked = np.arange(num_nodes)
     if num_nodes > MAX_NODES:
@@ -222,17 +196,26 @@ def measure_degree_bias(subject: Subject, seed: int = 0) -> DegreeBias:
     if subject.test is not None:
         ends["test edges"] = subject.test.in_degrees
     tenths = np.array_split(np.argsort(degrees, kind="stable"), min(10, num_nodes))
-    return DegreeBias(
-        [(int(degrees[tenth].min()), int(degrees[tenth].max())) for tenth in tenths],
-        {
-            name: [float(counts[tenth].sum() / max(1, counts.sum())) for tenth in tenths]
-            for name, counts in ends.items()
-        },
-        edges_gini=gini(degrees),
-        recommended_gini=gini(recommended),
-        coverage=float((recommended > 0).mean()),
-        num_asked=asked.size,
-    )
+    shares = {
+        name: [float(counts[tenth].sum() / max(1, counts.sum())) for tenth in tenths]
+        for name, counts in ends.items()
+    }
+    rows = []
+    for i, tenth in enumerate(tenths):
+        low, high = degrees[tenth].min(), degrees[tenth].max()
+        between = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        parts = (f"{100 * share[i]:.1f} %" for share in shares.values())
+        rows.append((str(i + 1), between, *parts))
+    header = ("tenth of the nodes", subject.degree_word, *shares)
+    return {
+        "shares": shares,
+        "table": Table(f"Where edges end, by {subject.degree_word}", header, rows),
+        "edges_gini": gini(degrees),
+        "recommended_gini": gini(recommended),
+        "coverage": float((recommended > 0).mean()),  # recommended to any node
+        "k": K,
+        "num_asked": asked.size,
+    }
 
 
 def gini(counts: NDArray[np.int64]) -> float:

@@ -5,7 +5,7 @@ import pytest
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.names import NodeNames
-from arcvec.view.curves import draw_curves, training_figure
+from arcvec.view.figures import draw_curves, training_figure
 
 CURVES = {
     "wiki": {
