@@ -274,3 +274,31 @@ def test_fingerprint_tells_vectors_apart():
     same = EdgeEmbeddings(vectors.copy(), vectors[::-1].copy(), nodes)
     assert first.fingerprint("source") == same.fingerprint("source")
     assert first.fingerprint("source") != first.fingerprint("target")
+
+
+def paired_embeddings():
+    """Two shared columns, and a source column paired with a target column."""
+    vectors = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    names = NodeNames.from_strings("abcde")
+    return EdgeEmbeddings.one_vector(vectors, [1, -1, 0, 2], names, columns=[0, 1, 3, 2])
+
+
+def test_paired_columns_tell_directions_apart(tmp_path):
+    embeddings = paired_embeddings()
+    rows = embeddings.target
+    u, v = np.indices((5, 5)).reshape(2, -1)
+    expected = rows[u, 0] * rows[v, 0] - rows[u, 1] * rows[v, 1] + 2 * rows[u, 2] * rows[v, 3]
+    np.testing.assert_allclose(embeddings.score(u, v), expected, rtol=1e-5)
+    np.testing.assert_allclose(embeddings.score_all_targets(np.arange(5)).ravel(), expected, 1e-5)
+    assert not embeddings.is_symmetric
+    assert embeddings.dim == 4
+    embeddings.save(tmp_path / "result")
+    loaded = EdgeEmbeddings.load(tmp_path / "result")
+    assert loaded.score(u, v).tobytes() == embeddings.score(u, v).tobytes()
+    np.testing.assert_array_equal(loaded.columns, [0, 1, 3, 2])
+    np.testing.assert_array_equal(loaded.source[2:4, 3], embeddings.source[:][2:4, 3])
+
+
+def test_columns_that_are_missing_are_refused():
+    with pytest.raises(ValueError, match="each of the 2 columns of the vectors once"):
+        EdgeEmbeddings.one_vector(np.ones((1, 2)), [1, 1], NodeNames.from_strings("a"), columns=[0])

@@ -160,7 +160,12 @@ class EdgeEmbeddings(EdgeScorer):
     @property
     def is_symmetric(self) -> bool:
         """Whether scores are the same in both directions."""
-        return not self.directed or (self.weights is not None and self.columns is None)
+        return not self.directed or self.has_one_space
+
+    @property
+    def has_one_space(self) -> bool:
+        """Whether both sides are the same vectors but for weights."""
+        return self.weights is not None and self.columns is None
 
     @property
     def dim(self) -> int:
@@ -169,7 +174,7 @@ class EdgeEmbeddings(EdgeScorer):
 
     def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
         """Return the score of each edge sources[i] -> targets[i]."""
-        if isinstance(self.source, WeightedRows) and self.columns is None:
+        if self.has_one_space:
             return _paired_products(self.target, sources, self.target, targets, self.weights)
         scores = _paired_products(self.source, sources, self.target, targets)
         if self.directed:

@@ -109,13 +109,12 @@ def _similar(
 ) -> tuple[KnownEdge, ...]:
     """Return the edges between `shared` and the `others` most similar to `node` on a side."""
     others = np.setdiff1d(others, [node, shared])
-    if embeddings.weights is None or embeddings.columns is not None:
-        vectors = embeddings.vectors(side, np.append(others, node))
-    else:
+    vectors = embeddings.vectors(side, np.append(others, node))
+    if embeddings.has_one_space:
         # The same on both sides and, like scores, unchanged if a scale moves from the vectors to
         # the weights. A cosine does not depend on their signs.
         vectors = embeddings.vectors("target", np.append(others, node))
-        vectors *= np.sqrt(np.abs(embeddings.weights))
+        vectors *= np.sqrt(np.abs(np.asarray(embeddings.weights)))
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     directions = vectors / np.where(norms > 0, norms, 1)  # a cosine with 0 is 0
     similarities = directions[:-1] @ directions[-1]

@@ -229,7 +229,7 @@ class Scene:
 
     def describe(self, title: str) -> dict[str, object]:
         """Return what the page needs to know before it draws."""
-        one_space = self.embeddings.weights is not None  # one vector serves both sides
+        one_space = self.embeddings.has_one_space
         return {
             "title": title,
             "num_nodes": len(self.embeddings.nodes),
