@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +19,10 @@ from arcvec.ingest.layout import EdgeFileSettings, EdgeLayout
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# The database of larger files is kept on disk.
-MAX_BYTES_IN_MEMORY = 1 << 23
+# Larger files may well hold more edges than fit into memory; smaller ones are damaged.
+MAX_DAMAGED_BYTES = 1 << 23
 NAMES_PER_BLOCK = 1 << 20
 ENTRIES_PER_BLOCK = 1 << 22
-NODES_PER_BUCKET = 1 << 10
 
 _SPACE, _NO_SPACE = "[ \t\r]", "[^ \t\r]"
 _READ_CSV = "header = false, auto_detect = false, comment = '', hive_partitioning = false"
@@ -34,27 +32,18 @@ _SPACES_AND_QUOTE = re.compile(' {2,}"')
 
 
 @contextmanager
-def work_database(
-    folder: Path | None, memory_limit: str, *, keep_order: bool = False
-) -> Iterator[DuckDBPyConnection]:
-    """Yield a DuckDB database in a folder, which the caller removes; in memory if it is None."""
+def work_database(folder: Path, memory_limit: str) -> Iterator[DuckDBPyConnection]:
+    """Yield a DuckDB database in memory; what exceeds the limit is in `folder` for a while."""
     import duckdb
 
-    if "?" in str(folder or ""):
-        raise OSError(
-            f'cannot work in {folder.parent}: to DuckDB the name of a file ends at "?"; '  # type: ignore[union-attr]
-            "choose an output without it"
-        )
     config: dict[str, Any] = {
         "memory_limit": memory_limit,
-        "temp_directory": "" if folder is None else str(folder / "spill"),
-        "preserve_insertion_order": keep_order,
+        "temp_directory": str(folder / "spill"),
         # The limit must hold the buffers of all threads.
         "threads": min(os.cpu_count() or 1, 8),
     }
-    database = ":memory:" if folder is None else str(folder / "edges.duckdb")
     try:
-        with duckdb.connect(database, config=config) as connection:
+        with duckdb.connect(config=config) as connection:
             connection.execute("SET enable_progress_bar = false")
             # It would drop the check of weights if Parquet's statistics say that all are above 0.
             connection.execute("SET disabled_optimizers = 'statistics_propagation'")
@@ -64,8 +53,7 @@ def work_database(
         raise MemoryError(f"{fault}; raise --memory-limit") from None
     except duckdb.IOException as error:
         reason = str(error).removeprefix("IO Error: ").splitlines()[0]
-        where = "memory" if folder is None else folder.parent
-        raise OSError(f"cannot work in {where}: {reason}") from None
+        raise OSError(f"cannot work in {folder.parent}: {reason}") from None
 
 
 def load_raw_edges(
@@ -90,7 +78,7 @@ def load_raw_edges(
             connection.execute(f"INSERT INTO raw SELECT {checked} FROM ({query})", parameters)
         except duckdb.OutOfMemoryException:
             size = layout.path.stat().st_size
-            if size > MAX_BYTES_IN_MEMORY:
+            if size > MAX_DAMAGED_BYTES:
                 raise
             raise ValueError(
                 f"{layout.path}: expected edges that fit into memory, got a file of {size:,} bytes "
@@ -110,12 +98,11 @@ def _require_sound(layout: EdgeLayout) -> None:
     has_quotes = separator is not None and len(separator) == 1
     if not has_quotes and not edge_files.is_gzip(path):
         return
-    is_suspicious, last = False, b""
+    is_suspicious = False
     with edge_files.open_bytes(path) as file:
-        while chunk := file.read(1 << 20):  # up to the checksum at the end of a gzip file
-            text = last + chunk
-            is_suspicious = is_suspicious or b'" ' in text or b'  "' in text
-            last = text[-2:]
+        # Up to the checksum at the end of a gzip file.
+        while chunk := file.read(1 << 20) + file.readline():
+            is_suspicious |= b'" ' in chunk or b'  "' in chunk
     if separator is None or not has_quotes or not is_suspicious:
         return
     for strict in (False, True):
@@ -288,54 +275,44 @@ def number_nodes(connection: DuckDBPyConnection) -> Iterator[bytes]:
         yield block[0][0].encode()
 
 
-def number_edges(
+def merge_edges(
     connection: DuckDBPyConnection, settings: EdgeFileSettings, *, weighted: bool
-) -> tuple[int, int]:
-    """Make the view `entries` of (source, target[, weight]); return lines kept and self-loops.
-
-    Entries are by id, in no order, repeats included; an undirected edge gives two.
-    """
-    weight = ", weight" if weighted else ""
+) -> None:
+    """Make the tables `edges`, by id, and `entries`: those of the rows, in order, once each."""
+    weight, weight_sum = (", weight", ", fsum(weight) AS weight") if weighted else ("", "")
     kept = "WHERE raw.source != raw.target" if settings.self_loops == "drop" else ""
     connection.execute(
         f"CREATE TABLE edges AS SELECT s.id AS source, t.id AS target{weight} FROM raw "
         f"JOIN nodes s ON raw.source = s.name JOIN nodes t ON raw.target = t.name {kept}"
     )
     mirrored = f"UNION ALL SELECT target, source{weight} FROM edges WHERE source != target"
+    # `fsum` is exact to the last bits of a float64, whatever the order of the lines.
     connection.execute(
-        f"CREATE VIEW entries AS SELECT source, target{weight} FROM edges "
-        + ("" if settings.directed else mirrored)
+        f"CREATE TABLE entries AS SELECT source, target{weight_sum} "
+        f"FROM (FROM edges {'' if settings.directed else mirrored}) GROUP BY ALL ORDER BY ALL"
     )
-    num_kept, num_self_loops = connection.execute(
-        "SELECT (SELECT count(*) FROM edges), count(*) FILTER (source = target) FROM raw"
-    ).fetchall()[0]
-    return int(num_kept), int(num_self_loops)
 
 
-def row_blocks(connection: DuckDBPyConnection) -> Iterator[tuple[int, int]]:
-    """Return ranges of sources that hold about `ENTRIES_PER_BLOCK` entries each."""
-    query = "SELECT source // ? AS bucket, count(*) AS size FROM entries GROUP BY 1 ORDER BY 1"
-    found = connection.execute(query, [NODES_PER_BUCKET]).fetchnumpy()
-    buckets, blocks = found["bucket"], np.cumsum(found["size"]) // ENTRIES_PER_BLOCK
-    bounds = [*buckets[np.diff(blocks, prepend=-1) > 0], *(buckets[-1:] + 1)]
-    return pairwise(int(bound) * NODES_PER_BUCKET for bound in bounds)
+def count_edges(connection: DuckDBPyConnection, *, weighted: bool) -> dict[str, Any]:
+    """Return what `merge_edges` found, by name."""
+    result = connection.execute(
+        "SELECT (SELECT count(*) FROM nodes) AS num_nodes,"
+        "(SELECT count(*) FROM raw WHERE source = target) AS num_loop_lines,"
+        "(SELECT count(*) FROM edges) AS num_kept,"
+        "count(*) AS num_entries, count(*) FILTER (source = target) AS num_self_loops,"
+        # Equal for equal sets of edges, and hardly for others.
+        "num_entries > num_self_loops AND sum(hash(source, target)) = sum(hash(target, source)) "
+        f"AS is_symmetric, coalesce({'max(weight)' if weighted else '1'}, 0) AS largest_weight "
+        "FROM entries"
+    )
+    names = [column[0] for column in result.description]
+    return dict(zip(names, result.fetchall()[0], strict=True))
 
 
-def merged_entries(
-    connection: DuckDBPyConnection, start: int, stop: int, *, weighted: bool
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the sorted keys (source << 32 | target) of some rows, once each, and their weights."""
-    entries = connection.execute(
-        "SELECT * FROM entries WHERE source >= ? AND source < ?", [start, stop]
-    ).fetchnumpy()
-    keys = entries["source"].astype(np.int64) << 32 | entries["target"]
-    if not weighted:
-        return np.unique(keys), np.empty(0)
-    # By weight too: sums of floats depend on the order, and threads deliver any order.
-    order = np.lexsort((entries["weight"], keys))
-    keys = keys[order]
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    sums = np.add.reduceat(entries["weight"][order], first)
-    if sums.max() > np.finfo(np.float32).max:
-        raise OverflowError(f"the weights of a repeated edge add up to {sums.max():.3g}")
-    return keys[first], sums
+def entry_blocks(
+    connection: DuckDBPyConnection, num_entries: int
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield the columns of `entries`, block by block."""
+    query = "SELECT * FROM entries WHERE rowid >= ? AND rowid < ?"
+    for start in range(0, num_entries, ENTRIES_PER_BLOCK):
+        yield connection.execute(query, [start, start + ENTRIES_PER_BLOCK]).fetchnumpy()
