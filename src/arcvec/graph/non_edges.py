@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import EdgeArray
-from arcvec.storage.arrays import ArrayOnDisk, blocks, open_binary, true_positions
+from arcvec.storage.arrays import ArrayOnDisk, blocks, open_binary
 
 # Repeats are searched in parts of about this many pairs; each part is a pass over all pairs.
 _PAIRS_PER_PART = 1 << 18
@@ -49,7 +49,9 @@ def put_aside_non_edges(
 
 def reversed_one_way_blocks(graph: Graph) -> Iterator[EdgeArray]:
     """Yield v -> u for every edge u -> v without it, block by block: non-edges of direction."""
-    yield from (reverse_edges(graph, entries) for entries in true_positions(~graph.is_returned))
+    for block in blocks(graph.indices.size):
+        reverse = reverse_edges(graph, np.arange(block.start, block.stop))
+        yield reverse[~graph.has_edges(*reverse.T)]
 
 
 def reverse_edges(graph: Graph, entries: NDArray[np.int64]) -> EdgeArray:

@@ -55,53 +55,6 @@ def targets_from_row_on(indptr, indices):
     return counts
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def sources_of_entries(indptr, entries):
-    """Return the row of each entry of `indices`: (p,) int32."""
-    sources = np.empty(entries.size, dtype=np.int32)
-    for i in prange(entries.size):
-        # The last row that starts at the entry or before it; empty rows start where the next does.
-        low, high = 0, indptr.size - 1
-        while low < high:
-            middle = (low + high) >> 1
-            if indptr[middle + 1] <= entries[i]:
-                low = middle + 1
-            else:
-                high = middle
-        sources[i] = low
-    return sources
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def shared_entries(indptr, indices, other_indptr, other_indices):
-    """Return for each entry of an adjacency whether another of as many rows has it: (m,) bool."""
-    shared = np.zeros(indices.size, dtype=np.bool_)
-    for row in prange(indptr.size - 1):
-        other, end = other_indptr[row], other_indptr[row + 1]
-        for entry in range(indptr[row], indptr[row + 1]):
-            while other < end and other_indices[other] < indices[entry]:
-                other += 1
-            shared[entry] = other < end and other_indices[other] == indices[entry]
-    return shared
-
-
-@njit(cache=True, nogil=True)
-def returned_entries(indptr, indices):
-    """Return for each entry of a CSR adjacency whether its reverse is an entry too: (m,) bool."""
-    returned = np.empty(indices.size, dtype=np.bool_)
-    # Rows ascend, so each row of a target is scanned once, from where its last search ended.
-    offsets = indptr[:-1].copy()
-    for row in range(indptr.size - 1):
-        for entry in range(indptr[row], indptr[row + 1]):
-            target = indices[entry]
-            offset, end = offsets[target], indptr[target + 1]
-            while offset < end and indices[offset] < row:
-                offset += 1
-            offsets[target] = offset
-            returned[entry] = offset < end and indices[offset] == row
-    return returned
-
-
 @njit(cache=True, parallel=True)
 def sum_common_neighbours(indptr, indices, node_weights, sources, targets):
     """Return the summed weights of the neighbours that each pair shares: (p,) float32."""
