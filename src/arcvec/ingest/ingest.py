@@ -19,7 +19,6 @@ from arcvec.graph.graph import Graph
 from arcvec.graph.split import is_split, read_train
 from arcvec.ingest.layout import EdgeFileSettings, EdgeLayout, find_layouts, is_number
 from arcvec.ingest.table import (
-    count_edges,
     entry_blocks,
     load_raw_edges,
     merge_edges,
@@ -124,13 +123,13 @@ def _ingest(
         with (folder / "nodes.txt").open("wb") as file:
             file.writelines(number_nodes(connection))
         progress("sorting edges")
-        merge_edges(connection, settings, weighted=weighted)
-        found = count_edges(connection, weighted=weighted)
-        if found["largest_weight"] > float(np.finfo(np.float32).max):
+        found = merge_edges(connection, settings, weighted=weighted)
+        largest = found["largest_weight"] or 0.0
+        if largest > float(np.finfo(np.float32).max):
             raise ValueError(
                 f"{first.path}: expected weights up to 3.4e38, but the weights of a repeated edge "
-                f"add up to {found['largest_weight']:.3g}; scale them down, or to do without "
-                'weights, pass --weight ""'
+                f"add up to {largest:.3g}; scale them down, or to do without weights, pass "
+                '--weight ""'
             )
         entries = entry_blocks(connection, found["num_entries"])
         _write_rows(entries, found["num_nodes"], folder, weighted=weighted)

@@ -1,4 +1,4 @@
-"""Edge files in DuckDB: `raw (source, target[, weight])`, then nodes and edges by id."""
+"""Edge files in DuckDB: `raw (source, target[, weight])`, then nodes and edges by row number."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -249,40 +250,37 @@ def _is_weight(text: str) -> bool:
 
 
 def number_nodes(connection: DuckDBPyConnection) -> Iterator[bytes]:
-    """Make the table `nodes (name, id)` of the names in `raw`; yield blocks of a `nodes.txt`."""
+    """Make the table `nodes` of the names in `raw`, in order; yield blocks of a `nodes.txt`."""
     connection.execute(
-        "CREATE TABLE names AS SELECT DISTINCT name FROM "
-        "(SELECT source AS name FROM raw UNION ALL SELECT target FROM raw)"
+        "CREATE TABLE nodes AS "
+        "FROM (SELECT source AS name FROM raw UNION SELECT target FROM raw) "
+        "ORDER BY strlen(name::VARCHAR), name::VARCHAR"
     )
-    (num_nodes,) = connection.execute("SELECT count(*) FROM names").fetchall()[0]
+    (num_nodes,) = connection.execute("SELECT count(*) FROM nodes").fetchall()[0]
     if num_nodes > np.iinfo(np.int32).max:
         raise ValueError(f"expected at most {np.iinfo(np.int32).max:,} nodes, got {num_nodes:,}")
-    connection.execute(
-        "CREATE TABLE nodes AS SELECT name, (row_number() OVER "
-        "(ORDER BY strlen(name::VARCHAR), name::VARCHAR) - 1)::INTEGER AS id FROM names"
-    )
-    # chr() for every character: no quoting, no escapes to get wrong.
     escaped = "name::VARCHAR"
-    for pair in ESCAPES:
-        texts = (" || ".join(f"chr({ord(character)})" for character in text) for text in pair)
-        escaped = f"replace({escaped}, {', '.join(texts)})"
+    for _ in ESCAPES:
+        escaped = f"replace({escaped}, ?, ?)"
     query = (
-        f"SELECT string_agg({escaped} || chr(10), '' ORDER BY id) FROM nodes "
-        "WHERE id >= ? AND id < ?"
+        f"SELECT string_agg({escaped} || chr(10), '' ORDER BY rowid) FROM nodes "
+        "WHERE rowid >= ? AND rowid < ?"
     )
+    texts = list(chain.from_iterable(ESCAPES))
     for start in range(0, num_nodes, NAMES_PER_BLOCK):
-        block = connection.execute(query, [start, start + NAMES_PER_BLOCK]).fetchall()
+        block = connection.execute(query, [*texts, start, start + NAMES_PER_BLOCK]).fetchall()
         yield block[0][0].encode()
 
 
 def merge_edges(
     connection: DuckDBPyConnection, settings: EdgeFileSettings, *, weighted: bool
-) -> None:
-    """Make the tables `edges`, by id, and `entries`: those of the rows, in order, once each."""
+) -> dict[str, Any]:
+    """Make the table `entries` of the rows, in order and once each; return counts by name."""
     weight, weight_sum = (", weight", ", fsum(weight) AS weight") if weighted else ("", "")
     kept = "WHERE raw.source != raw.target" if settings.self_loops == "drop" else ""
     connection.execute(
-        f"CREATE TABLE edges AS SELECT s.id AS source, t.id AS target{weight} FROM raw "
+        "CREATE TABLE edges AS "
+        f"SELECT s.rowid::INTEGER AS source, t.rowid::INTEGER AS target{weight} FROM raw "
         f"JOIN nodes s ON raw.source = s.name JOIN nodes t ON raw.target = t.name {kept}"
     )
     mirrored = f"UNION ALL SELECT target, source{weight} FROM edges WHERE source != target"
@@ -291,10 +289,6 @@ def merge_edges(
         f"CREATE TABLE entries AS SELECT source, target{weight_sum} "
         f"FROM (FROM edges {'' if settings.directed else mirrored}) GROUP BY ALL ORDER BY ALL"
     )
-
-
-def count_edges(connection: DuckDBPyConnection, *, weighted: bool) -> dict[str, Any]:
-    """Return what `merge_edges` found, by name."""
     result = connection.execute(
         "SELECT (SELECT count(*) FROM nodes) AS num_nodes,"
         "(SELECT count(*) FROM raw WHERE source = target) AS num_loop_lines,"
@@ -302,7 +296,7 @@ def count_edges(connection: DuckDBPyConnection, *, weighted: bool) -> dict[str, 
         "count(*) AS num_entries, count(*) FILTER (source = target) AS num_self_loops,"
         # Equal for equal sets of edges, and hardly for others.
         "num_entries > num_self_loops AND sum(hash(source, target)) = sum(hash(target, source)) "
-        f"AS is_symmetric, coalesce({'max(weight)' if weighted else '1'}, 0) AS largest_weight "
+        f"AS is_symmetric, {'max(weight)' if weighted else 'NULL'} AS largest_weight "
         "FROM entries"
     )
     names = [column[0] for column in result.description]
