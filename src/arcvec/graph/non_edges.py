@@ -60,7 +60,7 @@ def reverse_edges(graph: Graph, entries: NDArray[np.int64]) -> EdgeArray:
 
 
 def _pair_file(folder: Path | None) -> ArrayOnDisk:
-    return ArrayOnDisk(np.empty((0, 2), dtype=np.int32), open_binary(folder))
+    return ArrayOnDisk(open_binary(folder), np.int32, (2,))
 
 
 def _draw_by_rejection(

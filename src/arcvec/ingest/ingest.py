@@ -180,7 +180,7 @@ def _write_rows(
     degrees = np.zeros(num_nodes + 1, dtype=np.int64)
     with ExitStack() as stack:
         arrays = {
-            column: stack.enter_context(ArrayOnDisk(np.empty(0, dtype), open_binary(folder, name)))
+            column: stack.enter_context(ArrayOnDisk(open_binary(folder, name), dtype))
             for column, (name, dtype) in files.items()
         }
         for block in entries:
