@@ -158,8 +158,11 @@ class Graph:
         """Where the edges of each source start, in the order of `edges`: (num_nodes + 1,)."""
         if self.directed:
             return self.indptr
-        counts = _kernels().targets_from_row_on(self.indptr, self.indices)
-        return np.concatenate([[0], np.cumsum(counts)])
+        counts = np.zeros(self.num_nodes + 1, dtype=np.int64)
+        for block in blocks(self.indices.size):
+            sources = self.sources_of(np.arange(block.start, block.stop))
+            np.add.at(counts, sources[sources <= self.indices[block]] + 1, 1)
+        return np.cumsum(counts)
 
     def edges_at(self, positions: NodeIds) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return (sources, targets) of the edges at some positions in `edges`."""

@@ -1,4 +1,4 @@
-"""Lookups in CSR adjacencies with sorted rows, what these or nodes share, spanning forests."""
+"""Lookups in CSR adjacencies with sorted rows, what nodes share, spanning forests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from numba import njit, prange
 
 
 @njit(cache=True, inline="always")
-def first_not_below(indptr, indices, source, target):
-    """Return the position in `indices` of the row's first target that is not below a given one."""
+def find_edge(indptr, indices, source, target):
+    """Return the position in `indices` of the edge source -> target, or -1; rows are sorted."""
     low, high = indptr[source], indptr[source + 1]
     while low < high:
         middle = (low + high) >> 1
@@ -16,15 +16,8 @@ def first_not_below(indptr, indices, source, target):
             low = middle + 1
         else:
             high = middle
-    return low
-
-
-@njit(cache=True, inline="always")
-def find_edge(indptr, indices, source, target):
-    """Return the position in `indices` of the edge source -> target, or -1; rows are sorted."""
-    position = first_not_below(indptr, indices, source, target)
-    if position < indptr[source + 1] and indices[position] == target:
-        return position
+    if low < indptr[source + 1] and indices[low] == target:
+        return low
     return -1
 
 
@@ -44,15 +37,6 @@ def entries_of_edges(indptr, indices, sources, targets):
     for i in prange(sources.size):
         entries[i] = find_edge(indptr, indices, sources[i], targets[i])
     return entries
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def targets_from_row_on(indptr, indices):
-    """Count in each row the targets that are not below the row itself: (n,) int64."""
-    counts = np.empty(indptr.size - 1, dtype=np.int64)
-    for row in prange(indptr.size - 1):
-        counts[row] = indptr[row + 1] - first_not_below(indptr, indices, row, row)
-    return counts
 
 
 @njit(cache=True, parallel=True)
