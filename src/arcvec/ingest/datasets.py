@@ -108,8 +108,8 @@ def _find(dataset: Dataset, mirror: str | None) -> Path | str:
     if mirror is not None and "://" in mirror:
         parts = urlsplit(mirror)
         if parts.scheme != "https":
-            expected = "expected a folder or an https address"
-            raise ValueError(f"{mirror}: {expected}; {parts.scheme} is refused")
+            fault = f"expected a folder or an https address; {parts.scheme} is refused"
+            raise ValueError(f"{mirror}: {fault}")
         return parts._replace(path=f"{parts.path.rstrip('/')}/{dataset.file}").geturl()
     folders = usual_folders() if mirror is None else [Path(mirror)]
     for folder in folders:

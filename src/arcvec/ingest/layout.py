@@ -304,10 +304,9 @@ def is_gzip(path: Path) -> bool:
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BufferedIOBase]:
     """Open a text file, gzipped or not, for reading bytes."""
-    zipped = is_gzip(path)
     try:
-        with open(path, "rb") as file, gzip.open(file) if zipped else file as unpacked:
-            yield unpacked
+        with gzip.open(path) if is_gzip(path) else path.open("rb") as file:
+            yield file
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise ValueError(
             f"{path}: expected a whole gzip file, got one cut short or damaged; fetch it again"

@@ -20,8 +20,6 @@ from arcvec.ingest.layout import EdgeFileSettings, EdgeLayout
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# Larger files may well hold more edges than fit into memory; smaller ones are damaged.
-MAX_DAMAGED_BYTES = 1 << 23
 NAMES_PER_BLOCK = 1 << 20
 ENTRIES_PER_BLOCK = 1 << 22
 
@@ -78,12 +76,9 @@ def load_raw_edges(
         try:
             connection.execute(f"INSERT INTO raw SELECT {checked} FROM ({query})", parameters)
         except duckdb.OutOfMemoryException:
-            size = layout.path.stat().st_size
-            if size > MAX_DAMAGED_BYTES:
-                raise
             raise ValueError(
-                f"{layout.path}: expected edges that fit into memory, got a file of {size:,} bytes "
-                "that claims to hold more; it is damaged, or needs a larger --memory-limit"
+                f"{layout.path}: expected edges that fit into memory, got a file that claims to "
+                "hold more; it is damaged, or needs a larger --memory-limit"
             ) from None
         except duckdb.Error as error:
             raise ValueError(_explain(connection, layout, comment, error)) from None
@@ -135,7 +130,8 @@ def _select(layout: EdgeLayout, comment: str) -> tuple[str, list[object]]:
     """Return SQL for the columns of a file by role, and for its row numbers if it is Parquet."""
     roles, path = _roles(layout), edge_files.literal_path(layout.path)
     if layout.kind == "parquet":
-        columns = [f"{_quoted(layout.columns[i])} AS {role}" for role, i in roles.items()]
+        names = {role: layout.columns[i].replace('"', '""') for role, i in roles.items()}
+        columns = [f'"{name}" AS {role}' for role, name in names.items()]
         return (
             f"SELECT {', '.join(columns)}, file_row_number + 1 AS number "
             "FROM read_parquet(?, hive_partitioning = false, file_row_number = true)",
@@ -174,10 +170,6 @@ def _split_by_spaces(roles: dict[str, int], num_columns: int) -> str:
         "WHERE ? = '' OR NOT (contains(line, ?) AND starts_with(ltrim(line, ' \t'), ?))) "
         f"WHERE found.source != '' OR NOT regexp_matches(line, '^{_SPACE}*$')"
     )
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _explain(
