@@ -89,28 +89,19 @@ def _draw_by_rejection(
 
 def _without_repeats(pairs: ArrayOnDisk, num_nodes: int, folder: Path | None) -> ArrayOnDisk:
     """Return each pair once, at its first position, so that truncating stays fair."""
-    kept = _pair_file(folder)
-    with pairs:
-        is_first = np.ones(len(pairs), dtype=np.bool_)
-        is_first[_find_repeats(pairs, num_nodes)] = False
-        for block in blocks(len(pairs)):
-            kept.append(pairs.read(block)[is_first[block]])
-    return kept
-
-
-def _find_repeats(pairs: ArrayOnDisk, num_nodes: int) -> NDArray[np.int64]:
-    """Return the positions of pairs that occur earlier too."""
+    is_first = np.zeros(len(pairs), dtype=np.bool_)
     num_parts = min(_MAX_PARTS, 1 + len(pairs) // _PAIRS_PER_PART)
-    found = []
     for part in range(num_parts):
         positions, codes = [], []
         for block in blocks(len(pairs)):
-            read = pairs.read(block)
-            chosen = np.flatnonzero(read[:, 1] % num_parts == part)
+            some = pairs.read(block)
+            chosen = np.flatnonzero(some[:, 1] % num_parts == part)
             positions.append(block.start + chosen)
-            codes.append(read[chosen, 0] * np.int64(num_nodes) + read[chosen, 1])
-        code = np.concatenate(codes)
-        order = np.argsort(code, kind="stable")
-        code = code[order]
-        found.append(np.concatenate(positions)[order[1:][code[1:] == code[:-1]]])
-    return np.concatenate(found)
+            codes.append(some[chosen, 0] * np.int64(num_nodes) + some[chosen, 1])
+        _, first = np.unique(np.concatenate(codes), return_index=True)
+        is_first[np.concatenate(positions)[first]] = True
+    kept = _pair_file(folder)
+    with pairs:
+        for block in blocks(len(pairs)):
+            kept.append(pairs.read(block)[is_first[block]])
+    return kept
