@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 NAMES_PER_BLOCK = 1 << 20
 ENTRIES_PER_BLOCK = 1 << 22
 
-_SPACE, _NO_SPACE = "[ \t\r]", "[^ \t\r]"
 _READ_CSV = "header = false, auto_detect = false, comment = '', hive_partitioning = false"
 # Checked as float32, in which weights are stored: tiny ones become 0, huge ones infinite.
 _IS_WEIGHT = "TRY_CAST(weight AS FLOAT) > 0 AND isfinite(TRY_CAST(weight AS FLOAT))"
@@ -131,44 +130,41 @@ def _select(layout: EdgeLayout, comment: str) -> tuple[str, list[object]]:
     roles, path = _roles(layout), edge_files.literal_path(layout.path)
     if layout.kind == "parquet":
         names = {role: layout.columns[i].replace('"', '""') for role, i in roles.items()}
-        columns = [f'"{name}" AS {role}' for role, name in names.items()]
+        columns = ", ".join(f'"{name}" AS {role}' for role, name in names.items())
         return (
-            f"SELECT {', '.join(columns)}, file_row_number + 1 AS number "
+            f"SELECT {columns}, file_row_number + 1 AS number "
             "FROM read_parquet(?, hive_partitioning = false, file_row_number = true)",
             [path],
         )
     compression = "gzip" if edge_files.is_gzip(layout.path) else "none"
+    columns = ", ".join(f"column{position} AS {role}" for role, position in roles.items())
+    fields = [f"'column{i}'" for i in range(len(layout.columns))]
     if layout.separator is None:
-        query = _split_by_spaces(roles, len(layout.columns))
-        return query, [path, layout.skip_ends, compression, comment, comment, comment]
-    columns = [f"column{position} AS {role}" for role, position in roles.items()]
-    types = ", ".join(f"'column{i}': 'VARCHAR'" for i in range(len(layout.columns)))
+        parameters = [path, layout.skip_ends, compression, comment, comment, comment]
+        return f"SELECT {columns} FROM {_split_by_spaces(fields)}", parameters
+    types = ", ".join(f"{name}: 'VARCHAR'" for name in fields)
     # Python's csv module, which looks for faults, has no quotes with long separators either.
     quote = '"' if len(layout.separator) == 1 else ""
     return (
-        f"SELECT {', '.join(columns)} FROM read_csv(?, delim = ?, quote = ?, escape = ?, "
+        f"SELECT {columns} FROM read_csv(?, delim = ?, quote = ?, escape = ?, "
         f"skip = ?, columns = {{{types}}}, compression = ?, {_READ_CSV})",
         [path, layout.separator, quote, quote, layout.skip, compression],
     )
 
 
-def _split_by_spaces(roles: dict[str, int], num_columns: int) -> str:
+def _split_by_spaces(names: Sequence[str]) -> str:
     """Return SQL that splits lines by one regular expression: DuckDB cannot split by runs."""
-    used, unused = f"({_NO_SPACE}+)", f"{_NO_SPACE}+"
-    fields = [used if i in roles.values() else unused for i in range(num_columns)]
-    pattern = f"^{_SPACE}*" + f"{_SPACE}+".join(fields) + f"{_SPACE}*$"
-    captured = ", ".join(f"'{role}'" for role in sorted(roles, key=roles.__getitem__))
-    columns = ", ".join(f"found.{role} AS {role}" for role in roles)
+    fields = "[ \t\r]+".join(["([^ \t\r]+)"] * len(names))
+    pattern = f"^[ \t\r]*{fields}[ \t\r]*$"
     # With new_line set, DuckDB lets carriage returns end lines too, alone or not; left to guess,
     # it drops the character after a lone one. `contains` is cheap: trimming every line is not.
     return (
-        f"SELECT {columns} FROM ("
-        f"SELECT line, regexp_extract(line, '{pattern}', [{captured}]) AS found "
+        f"(SELECT line, unnest(regexp_extract(line, '{pattern}', [{', '.join(names)}])) "
         "FROM read_csv(?, delim = chr(10), quote = '', escape = '', skip = ?, "
         "strict_mode = false, new_line = '\\n', columns = {'line': 'VARCHAR'}, compression = ?, "
         f"{_READ_CSV}) "
         "WHERE ? = '' OR NOT (contains(line, ?) AND starts_with(ltrim(line, ' \t'), ?))) "
-        f"WHERE found.source != '' OR NOT regexp_matches(line, '^{_SPACE}*$')"
+        "WHERE column0 != '' OR NOT regexp_matches(line, '^[ \t\r]*$')"
     )
 
 
