@@ -100,7 +100,6 @@ class NodeNames(Sequence[str]):
         return np.concatenate(starts)
 
     def _lines(self, start: int, stop: int) -> list[str]:
-        """Return the names from one id up to another, not included."""
         text = self.text[self._starts[start] : self._starts[stop] - 1].tobytes().decode()
         return [_unescape(line) for line in text.split("\n")]
 

@@ -67,8 +67,7 @@ def ingest_edges(
     Node ids follow the names, shorter ones first, then by their bytes: numbers come in numeric
     order, and neither the order of the lines nor the number of threads matters. A node that only
     has a dropped self-loop stays, without edges. Memory stays near `settings.memory_limit` for any
-    number of edges, with two exceptions: the edges of a single node are held at once, and
-    `largest_component` works on the whole graph.
+    number of edges, except that `largest_component` works on the whole graph.
     """
     path, out = Path(path), Path(out)
     settings = settings or EdgeFileSettings()
