@@ -42,6 +42,7 @@ def result(tmp_path):
 def test_a_full_disk(tmp_path, small_disk, result, record):
     edges = write_communities(tmp_path / "edges.csv")
     large = write_communities(tmp_path / "large.csv", 100_000, 150_000)
+    larger = write_communities(tmp_path / "larger.csv", 200_000, 400_000)
     graph, vectors, best = (small_disk / name for name in ("graph", "result", "best.csv"))
     for command in (
         ("ingest", edges, "-o", graph),
@@ -53,7 +54,7 @@ def test_a_full_disk(tmp_path, small_disk, result, record):
     before = load_graph(graph).fingerprint, EdgeEmbeddings.load(vectors).fingerprint("source")
     lines = best.read_text()
     commands = {
-        "ingest": ("ingest", large, "-o", graph),
+        "ingest": ("ingest", larger, "-o", graph),
         "fit": ("fit", large, "-o", vectors, *QUICK, "--preset", "auc"),
         "recommend --all": ("recommend", result, "--all", "-k", 20, "-o", best),
         "export": ("export", result, "--format", "word2vec", "-o", small_disk / "text.txt"),

@@ -305,7 +305,6 @@ def test_many_blocks_give_the_graph_of_one(write, monkeypatch, directed):
     one = read_edges(write("edges.txt", "".join(lines)), directed=directed)
     generator.shuffle(lines)
     monkeypatch.setattr(table, "ENTRIES_PER_BLOCK", 50)
-    monkeypatch.setattr(table, "NODES_PER_BUCKET", 3)
     monkeypatch.setattr(table, "NAMES_PER_BLOCK", 7)
     many = read_edges(write("shuffled.txt", "".join(lines)), directed=directed)
     assert many.fingerprint == one.fingerprint

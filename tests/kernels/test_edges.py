@@ -5,10 +5,6 @@ from arcvec.kernels.edges import (
     contains_edges,
     entries_of_edges,
     find_edge,
-    returned_entries,
-    shared_entries,
-    sources_of_entries,
-    targets_from_row_on,
 )
 
 
@@ -40,25 +36,8 @@ def test_sources_of_entries():
     """Rows without entries, first, last and in between, are nobody's source."""
     graph = Graph.from_edges([1, 1, 4, 5, 5], [0, 2, 3, 1, 6], nodes=8)
     entries = np.array([4, 0, 3, 1, 2, 2])
-    assert sources_of_entries(graph.indptr, entries).tolist() == [5, 1, 5, 1, 4, 4]
-    assert sources_of_entries(graph.indptr, np.arange(5)).tolist() == graph.row_of_entry.tolist()
-
-
-def test_shared_entries_against_sets():
-    generator = np.random.default_rng(1)
-    one, other = (
-        Graph.from_edges(*generator.integers(30, size=(2, n)), nodes=32) for n in (90, 300)
-    )
-    edges = set(zip(*(ends.tolist() for ends in other.edges()), strict=True))
-    expected = [edge in edges for edge in zip(*(e.tolist() for e in one.edges()), strict=True)]
-    found = shared_entries(one.indptr, one.indices, other.indptr, other.indices)
-    assert found.tolist() == expected
-    assert True in expected
-    assert False in expected
-    assert one.shares_entries(one).all()
-    nothing = Graph.from_edges([], [], nodes=32)
-    assert not one.shares_entries(nothing).any()
-    assert nothing.shares_entries(one).size == 0
+    assert graph.sources_of(entries).tolist() == [5, 1, 5, 1, 4, 4]
+    assert graph.sources_of(np.arange(5)).tolist() == graph.row_of_entry.tolist()
 
 
 def loose_graph(**options) -> Graph:
@@ -76,17 +55,17 @@ def test_entries_of_edges():
 
 
 def test_counts_in_rows():
-    graph = loose_graph()
+    graph = loose_graph(directed=False)
     rows = [graph.indices[graph.indptr[i] : graph.indptr[i + 1]] for i in range(33)]
     expected = [int((row >= i).sum()) for i, row in enumerate(rows)]
-    assert targets_from_row_on(graph.indptr, graph.indices).tolist() == expected
+    assert np.diff(graph.edge_starts).tolist() == expected
 
 
-def test_returned_entries_against_a_set():
+def test_returned_edges_against_a_set():
     graph = loose_graph()
     edges = list(zip(*(ends.tolist() for ends in graph.edges()), strict=True))
     expected = [(target, source) in set(edges) for source, target in edges]
-    assert returned_entries(graph.indptr, graph.indices).tolist() == expected
+    assert graph.is_returned.tolist() == expected
     assert {True, False} == set(expected)
 
 

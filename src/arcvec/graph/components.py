@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcvec.graph.graph import Graph
-from arcvec.storage.arrays import ArrayOnDisk, blocks, open_binary, true_positions
+from arcvec.storage.arrays import blocks, open_binary, true_positions
 
 
 def components(graph: Graph) -> NDArray[np.int32]:
@@ -62,9 +62,13 @@ def shuffled_positions(
 ) -> NDArray[Any]:
     """Return `generator.permutation(np.flatnonzero(mask))`, in half the bytes, or in a file."""
     dtype = np.uint32 if mask.size <= np.iinfo(np.uint32).max else np.int64
-    positions = ArrayOnDisk(np.empty(0, dtype), open_binary(folder))
+    count, start = int(np.count_nonzero(mask)), 0
+    if folder is None:
+        shuffled = np.empty(count, dtype)
+    else:  # numpy maps no empty file
+        shuffled = np.memmap(open_binary(folder), dtype, "w+", shape=max(1, count))[:count]
     for found in true_positions(mask):
-        positions.append(found)
-    shuffled = positions.mapped("r+")
+        shuffled[start : start + found.size] = found
+        start += found.size
     generator.shuffle(np.asarray(shuffled))  # a memmap would take a hundred times as long
     return shuffled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,19 +94,12 @@ def _from_container(
     if len(set(names)) < len(names):
         ((repeated, count),) = Counter(names).most_common(1)
         raise ValueError(f'expected nodes with different names, got "{repeated}" {count} times')
-    ends, is_directed = np.array(edges, dtype=np.int64).reshape(-1, 2).T, data.is_directed()
-    graph = Graph.from_edges(*ends, nodes=names, directed=is_directed, weights=weights)
-    if directed is None or directed == is_directed:
-        return graph
-    # The rows of an undirected graph hold both directions; those of a directed one are merged.
-    return _with_entries(graph, slice(None), directed)
-
-
-def _with_entries(graph: Graph, kept: Any, directed: bool) -> Graph:
-    """Return the graph of some entries of another one."""
-    ends = graph.row_of_entry[kept], graph.indices[kept]
-    weights = None if graph.weights is None else graph.weights[kept]
-    return Graph.from_edges(*ends, nodes=graph.nodes, directed=directed, weights=weights)
+    ends = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    graph = Graph.from_edges(*ends, nodes=names, directed=data.is_directed(), weights=weights)
+    if directed is False:
+        return graph.undirected
+    # The rows of an undirected graph hold both directions already.
+    return replace(graph, directed=True) if directed else graph
 
 
 def _from_scipy(data: Any, directed: bool) -> Graph:
@@ -120,8 +114,7 @@ def _from_scipy(data: Any, directed: bool) -> Graph:
         return graph
     # A symmetric matrix holds each edge twice, a triangular one once; both mean it once.
     symmetric = graph.fingerprint == graph.transposed.fingerprint
-    kept = graph.row_of_entry <= graph.indices if symmetric else slice(None)
-    return _with_entries(graph, kept, directed)
+    return replace(graph, directed=False) if symmetric else graph.undirected
 
 
 def _from_frame(

@@ -111,7 +111,7 @@ class Graph:
 
     def sources_of(self, entries: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the sources of some entries of `indices`."""
-        return np.asarray(_kernels().sources_of_entries(self.indptr, entries))
+        return _rows_at(self.indptr, entries)
 
     @cached_property
     def out_degrees(self) -> NDArray[np.int64]:
@@ -143,12 +143,7 @@ class Graph:
     @property
     def is_returned(self) -> NDArray[np.bool_]:
         """Whether the reverse of every entry of `indices` is an edge, computed at each call."""
-        return np.asarray(_kernels().returned_entries(self.indptr, self.indices))
-
-    def shares_entries(self, other: Graph) -> NDArray[np.bool_]:
-        """Return for every entry of `indices` whether another graph of these nodes has it too."""
-        theirs = other.indptr, other.indices
-        return np.asarray(_kernels().shared_entries(self.indptr, self.indices, *theirs))
+        return self.has_edges(self.indices, self.row_of_entry)
 
     def edges(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return (sources, targets) of all edges, ascending; undirected: source <= target."""
@@ -163,8 +158,11 @@ class Graph:
         """Where the edges of each source start, in the order of `edges`: (num_nodes + 1,)."""
         if self.directed:
             return self.indptr
-        counts = _kernels().targets_from_row_on(self.indptr, self.indices)
-        return np.concatenate([[0], np.cumsum(counts)])
+        counts = np.zeros(self.num_nodes + 1, dtype=np.int64)
+        for block in blocks(self.indices.size):
+            sources = self.sources_of(np.arange(block.start, block.stop))
+            np.add.at(counts, sources[sources <= self.indices[block]] + 1, 1)
+        return np.cumsum(counts)
 
     def edges_at(self, positions: NodeIds) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return (sources, targets) of the edges at some positions in `edges`."""
@@ -173,8 +171,7 @@ class Graph:
 
     def entries_at(self, positions: NodeIds) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the sources of edges at positions in `edges`, and their positions in `indices`."""
-        positions = positions.astype(np.int64, copy=False)
-        sources: NDArray[np.int32] = _kernels().sources_of_entries(self.edge_starts, positions)
+        sources = _rows_at(self.edge_starts, positions)
         # Rows are sorted: the edges of a source are the last entries of its row, if not all.
         return sources, self.indptr[sources + 1] - self.edge_starts[sources + 1] + positions
 
@@ -275,6 +272,11 @@ class Graph:
             "first nodes": ", ".join(self.nodes[:3]),
         }
         return html_table("Graph", rows)
+
+
+def _rows_at(starts: NDArray[np.int64], positions: NodeIds) -> NDArray[np.int32]:
+    """Return the row that each position is in; empty rows start where the next one does."""
+    return (np.searchsorted(starts, positions, side="right") - 1).astype(np.int32)
 
 
 def _as_ids(values: Any) -> NDArray[Any]:

@@ -24,7 +24,6 @@ EdgeArray: TypeAlias = NDArray[np.int32]
 ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"))
 
 _MAX_COMPARED_NAMES = 200_000
-_BYTES_PER_CHUNK = 1 << 24
 _END = ord("\n")
 
 
@@ -72,8 +71,8 @@ class NodeNames(Sequence[str]):
         text = np.memmap(path, dtype=np.uint8, mode="r")
         decoder = codecs.getincrementaldecoder("utf-8")()
         try:
-            for part in _chunks(text):
-                decoder.decode(text[part].data, final=part.stop >= text.size)
+            for part in blocks(text.size):
+                decoder.decode(text[part].data, final=part.stop == text.size)
             return cls(text)
         except UnicodeDecodeError as error:
             fault = f"expected names in UTF-8, got {error.reason}; it is damaged"
@@ -90,18 +89,17 @@ class NodeNames(Sequence[str]):
 
     @cached_property
     def _length(self) -> int:
-        return sum(int((self.text[part] == _END).sum()) for part in _chunks(self.text))
+        return sum(int((self.text[part] == _END).sum()) for part in blocks(self.text.size))
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
         """Where each name starts, and one more; computed lazily: training only needs the count."""
         starts = [np.zeros(1, dtype=np.int64)]
-        for part in _chunks(self.text):
+        for part in blocks(self.text.size):
             starts.append(part.start + 1 + np.flatnonzero(self.text[part] == _END))
         return np.concatenate(starts)
 
     def _lines(self, start: int, stop: int) -> list[str]:
-        """Return the names from one id up to another, not included."""
         text = self.text[self._starts[start] : self._starts[stop] - 1].tobytes().decode()
         return [_unescape(line) for line in text.split("\n")]
 
@@ -167,11 +165,6 @@ def require_inside(path: Path) -> None:
             f"{path}: expected a file of this folder, got a link that leaves it; "
             "copy the file to its place"
         )
-
-
-def _chunks(text: NDArray[np.uint8]) -> Iterator[slice]:
-    for start in range(0, text.size, _BYTES_PER_CHUNK):
-        yield slice(start, start + _BYTES_PER_CHUNK)
 
 
 def escape(name: str) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import EdgeArray
-from arcvec.storage.arrays import ArrayOnDisk, blocks, open_binary, true_positions
+from arcvec.storage.arrays import ArrayOnDisk, blocks, open_binary
 
 # Repeats are searched in parts of about this many pairs; each part is a pass over all pairs.
 _PAIRS_PER_PART = 1 << 18
@@ -49,7 +49,9 @@ def put_aside_non_edges(
 
 def reversed_one_way_blocks(graph: Graph) -> Iterator[EdgeArray]:
     """Yield v -> u for every edge u -> v without it, block by block: non-edges of direction."""
-    yield from (reverse_edges(graph, entries) for entries in true_positions(~graph.is_returned))
+    for block in blocks(graph.indices.size):
+        reverse = reverse_edges(graph, np.arange(block.start, block.stop))
+        yield reverse[~graph.has_edges(*reverse.T)]
 
 
 def reverse_edges(graph: Graph, entries: NDArray[np.int64]) -> EdgeArray:
@@ -58,7 +60,7 @@ def reverse_edges(graph: Graph, entries: NDArray[np.int64]) -> EdgeArray:
 
 
 def _pair_file(folder: Path | None) -> ArrayOnDisk:
-    return ArrayOnDisk(np.empty((0, 2), dtype=np.int32), open_binary(folder))
+    return ArrayOnDisk(open_binary(folder), np.int32, (2,))
 
 
 def _draw_by_rejection(
@@ -87,28 +89,19 @@ def _draw_by_rejection(
 
 def _without_repeats(pairs: ArrayOnDisk, num_nodes: int, folder: Path | None) -> ArrayOnDisk:
     """Return each pair once, at its first position, so that truncating stays fair."""
-    kept = _pair_file(folder)
-    with pairs:
-        is_first = np.ones(len(pairs), dtype=np.bool_)
-        is_first[_find_repeats(pairs, num_nodes)] = False
-        for block in blocks(len(pairs)):
-            kept.append(pairs.read(block)[is_first[block]])
-    return kept
-
-
-def _find_repeats(pairs: ArrayOnDisk, num_nodes: int) -> NDArray[np.int64]:
-    """Return the positions of pairs that occur earlier too."""
+    is_first = np.zeros(len(pairs), dtype=np.bool_)
     num_parts = min(_MAX_PARTS, 1 + len(pairs) // _PAIRS_PER_PART)
-    found = []
     for part in range(num_parts):
         positions, codes = [], []
         for block in blocks(len(pairs)):
-            read = pairs.read(block)
-            chosen = np.flatnonzero(read[:, 1] % num_parts == part)
+            some = pairs.read(block)
+            chosen = np.flatnonzero(some[:, 1] % num_parts == part)
             positions.append(block.start + chosen)
-            codes.append(read[chosen, 0] * np.int64(num_nodes) + read[chosen, 1])
-        code = np.concatenate(codes)
-        order = np.argsort(code, kind="stable")
-        code = code[order]
-        found.append(np.concatenate(positions)[order[1:][code[1:] == code[:-1]]])
-    return np.concatenate(found)
+            codes.append(some[chosen, 0] * np.int64(num_nodes) + some[chosen, 1])
+        _, first = np.unique(np.concatenate(codes), return_index=True)
+        is_first[np.concatenate(positions)[first]] = True
+    kept = _pair_file(folder)
+    with pairs:
+        for block in blocks(len(pairs)):
+            kept.append(pairs.read(block)[is_first[block]])
+    return kept

@@ -246,8 +246,8 @@ def _write_parts(folder: Path | None, parts: Parts) -> dict[str, ArrayOnDisk]:
     """Write arrays block by block, into files of a folder or into memory."""
     written = {}
     for name, arrays in parts.items():
-        empty = np.empty(0, np.float32) if name == WEIGHTS else np.empty((0, 2), np.int32)
-        with ArrayOnDisk(empty, open_binary(folder, name)) as written[name]:
+        rows: tuple[Any, ...] = (np.float32,) if name == WEIGHTS else (np.int32, (2,))
+        with ArrayOnDisk(open_binary(folder, name), *rows) as written[name]:
             for array in arrays:
                 written[name].append(array)
     return written

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import pooch
+import requests
 
 from arcvec.storage.atomic import new_file
 from arcvec.storage.headers import file_digest, read_json
@@ -108,8 +108,8 @@ def _find(dataset: Dataset, mirror: str | None) -> Path | str:
     if mirror is not None and "://" in mirror:
         parts = urlsplit(mirror)
         if parts.scheme != "https":
-            expected = "expected a folder or an https address"
-            raise ValueError(f"{mirror}: {expected}; {parts.scheme} is refused")
+            fault = f"expected a folder or an https address; {parts.scheme} is refused"
+            raise ValueError(f"{mirror}: {fault}")
         return parts._replace(path=f"{parts.path.rstrip('/')}/{dataset.file}").geturl()
     folders = usual_folders() if mirror is None else [Path(mirror)]
     for folder in folders:
@@ -124,16 +124,22 @@ def _find(dataset: Dataset, mirror: str | None) -> Path | str:
 def _download(
     address: str, partial: Path, dataset: Dataset, progress: Callable[[int], object]
 ) -> None:
-    download = pooch.HTTPDownloader(
-        progressbar=_ProgressBar(address, partial, dataset.size, progress),
-        chunk_size=_CHUNK_BYTES,
-        timeout=TIMEOUT,
-        # Otherwise a server may declare a .gz file compressed, and it arrives unpacked.
-        headers={"Accept-Encoding": "identity"},
-        hooks={"response": _refuse_leaving_https},
-    )
+    # Otherwise a server may declare a .gz file compressed, and it arrives unpacked.
+    headers = {"Accept-Encoding": "identity"}
+    hooks = {"response": _refuse_leaving_https}
     try:
-        download(address, str(partial), None)
+        with (
+            requests.get(
+                address, headers=headers, hooks=hooks, stream=True, timeout=TIMEOUT
+            ) as response,
+            partial.open("wb") as file,
+        ):
+            response.raise_for_status()
+            for chunk in response.iter_content(_CHUNK_BYTES):
+                file.write(chunk)
+                if file.tell() > dataset.size:
+                    raise ValueError(f"{address}: more than the {dataset.size:,} bytes expected")
+                progress(file.tell())
     except OSError as error:
         if error.errno is not None:  # an error of the disk, not of requests
             raise
@@ -147,29 +153,6 @@ def _download(
         raise ConnectionError(f"{address}: {reason} ({kind})") from error
 
 
-def _refuse_leaving_https(response: Any, **_: Any) -> None:
+def _refuse_leaving_https(response: requests.Response, **_: Any) -> None:
     if response.is_redirect and urlsplit(response.headers["Location"]).scheme not in ("", "https"):
         raise ValueError(f"{response.url}: leads to an address that is not https")
-
-
-@dataclass
-class _ProgressBar:
-    """What pooch reports to; it stops a download that is longer than expected."""
-
-    address: str
-    partial: Path
-    size: int
-    progress: Callable[[int], object]
-    total: int = 0
-
-    def update(self, _: int) -> None:
-        """Report the size of the file; pooch counts every chunk as a full one."""
-        done = self.partial.stat().st_size
-        if done > self.size:
-            raise ValueError(f"{self.address}: more than the {self.size:,} bytes expected")
-        self.progress(done)
-
-    def reset(self) -> None:
-        """Do nothing: the size of the file is what counts."""
-
-    close = reset

@@ -1,12 +1,11 @@
-"""From edge files to a graph, by way of a DuckDB database: in memory, or on disk if larger."""
+"""From edge files to a graph, by way of a DuckDB database, which spills to disk."""
 
 from __future__ import annotations
 
-import io
 import logging
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,10 +16,15 @@ from numpy.typing import NDArray
 from arcvec.graph.components import largest_component
 from arcvec.graph.files import load_graph, write_graph, write_meta
 from arcvec.graph.graph import Graph
-from arcvec.graph.names import NodeNames
 from arcvec.graph.split import is_split, read_train
-from arcvec.ingest import table
 from arcvec.ingest.layout import EdgeFileSettings, EdgeLayout, find_layouts, is_number
+from arcvec.ingest.table import (
+    entry_blocks,
+    load_raw_edges,
+    merge_edges,
+    number_nodes,
+    work_database,
+)
 from arcvec.settings import merge_settings
 from arcvec.storage.arrays import ArrayOnDisk, open_binary
 from arcvec.storage.atomic import new_folder, require_writable
@@ -63,22 +67,14 @@ def ingest_edges(
     Node ids follow the names, shorter ones first, then by their bytes: numbers come in numeric
     order, and neither the order of the lines nor the number of threads matters. A node that only
     has a dropped self-loop stays, without edges. Memory stays near `settings.memory_limit` for any
-    number of edges, with two exceptions: the edges of a single node are held at once, and
-    `largest_component` works on the whole graph.
+    number of edges, except that `largest_component` works on the whole graph.
     """
     path, out = Path(path), Path(out)
     settings = settings or EdgeFileSettings()
     require_writable(out, overwrite=overwrite, inputs=[path])
     layouts = find_layouts(path, settings)
-    with (
-        new_folder(out, overwrite=overwrite) as folder,
-        tempfile.TemporaryDirectory(dir=folder) as work,
-    ):
-        kept = None if settings.largest_component else folder
-        graph, report = _ingest(layouts, settings, Path(work), kept, progress or logger.debug)
-        if kept is None:
-            write_graph(graph, folder)
-        return report
+    with new_folder(out, overwrite=overwrite) as folder:
+        return _ingest(layouts, settings, folder, progress or logger.debug)
 
 
 def read_edges(path: str | Path, settings: EdgeFileSettings | None = None, **changes: Any) -> Graph:
@@ -88,8 +84,9 @@ def read_edges(path: str | Path, settings: EdgeFileSettings | None = None, **cha
     """
     settings = merge_settings(EdgeFileSettings, settings or {}, changes)
     layouts = find_layouts(Path(path), settings)
-    with _work_folder(layouts, settings) as work:
-        graph, report = _ingest(layouts, settings, work, None, logger.debug)
+    with tempfile.TemporaryDirectory(prefix="arcvec-") as folder:
+        report = _ingest(layouts, settings, Path(folder), logger.debug)
+        graph = load_graph(folder, mmap=False)
     for note in report.notes:
         logger.info("%s: %s", path, note)
     return graph
@@ -102,147 +99,94 @@ def read_pairs(
     settings = settings or EdgeFileSettings()
     layouts = [replace(layout, weight=None) for layout in find_layouts(Path(path), settings)]
     with (
-        _work_folder(layouts, settings) as work,
-        table.work_database(work, settings.memory_limit, keep_order=True) as connection,
+        tempfile.TemporaryDirectory(prefix="arcvec-") as folder,
+        work_database(Path(folder), settings.memory_limit) as connection,
     ):
-        table.load_raw_edges(connection, layouts, settings.comment)
+        load_raw_edges(connection, layouts, settings.comment)
         rows = connection.execute("SELECT source::VARCHAR, target::VARCHAR FROM raw").fetchall()
     return [source for source, _ in rows], [target for _, target in rows]
 
 
-@contextmanager
-def _work_folder(
-    layouts: Sequence[EdgeLayout], settings: EdgeFileSettings
-) -> Iterator[Path | None]:
-    """Yield a folder for the database of large files; None for small ones."""
-    size = sum(layout.path.stat().st_size for layout in layouts)
-    if size <= table.MAX_BYTES_IN_MEMORY and "memory_limit" not in settings.model_fields_set:
-        yield None
-        return
-    with tempfile.TemporaryDirectory(prefix="arcvec-") as folder:
-        yield Path(folder)
-
-
 def _ingest(
-    layouts: Sequence[EdgeLayout],
-    settings: EdgeFileSettings,
-    work: Path | None,
-    folder: Path | None,
-    progress: Progress,
-) -> tuple[Graph, IngestReport]:
-    """Return the graph of some files and what was found in them.
-
-    The database is in `work`, and the graph is written to `folder`; None keeps them in memory.
-    """
+    layouts: Sequence[EdgeLayout], settings: EdgeFileSettings, folder: Path, progress: Progress
+) -> IngestReport:
+    """Write the graph of some files into a folder, and return what was found in them."""
     first, weighted = layouts[0], layouts[0].weight is not None
-    with table.work_database(work, settings.memory_limit) as connection:
+    facts = {"directed": settings.directed, "weighted": weighted}
+    with work_database(folder, settings.memory_limit) as connection:
         progress("reading edges")
-        num_lines = table.load_raw_edges(connection, layouts, settings.comment)
+        num_lines = load_raw_edges(connection, layouts, settings.comment)
         if num_lines == 0:
             raise ValueError(f"{first.path}: expected edges, got none")
         progress("naming nodes")
-        nodes = _write_names(table.number_nodes(connection), folder)
+        with (folder / "nodes.txt").open("wb") as file:
+            file.writelines(number_nodes(connection))
         progress("sorting edges")
-        num_kept, num_loop_lines = table.number_edges(connection, settings, weighted=weighted)
-        try:
-            graph, num_self_loops, symmetric = _merge_edges(
-                connection, nodes, folder, directed=settings.directed, weighted=weighted
-            )
-        except OverflowError as error:
+        found = merge_edges(connection, settings, weighted=weighted)
+        largest = found["largest_weight"] or 0.0
+        if largest > float(np.finfo(np.float32).max):
             raise ValueError(
-                f"{first.path}: expected weights up to 3.4e38, but {error}; scale them down, or "
-                'to do without weights, pass --weight ""'
-            ) from None
+                f"{first.path}: expected weights up to 3.4e38, but the weights of a repeated edge "
+                f"add up to {largest:.3g}; scale them down, or to do without weights, pass "
+                '--weight ""'
+            )
+        entries = entry_blocks(connection, found["num_entries"])
+        _write_rows(entries, found["num_nodes"], folder, weighted=weighted)
         notes = [*first.notes, *_header_note(connection, first)]
-    num_entries = graph.indices.size
-    num_edges = num_entries if settings.directed else (num_entries + num_self_loops) // 2
-    facts = {"directed": settings.directed, "weighted": weighted}
-    if folder is not None:
-        counts = {"num_nodes": len(nodes), "num_edges": num_edges}
-        write_meta(folder, **facts, **counts, num_self_loops=num_self_loops)
-    if num_loop_lines and settings.self_loops == "drop":
-        count = counted(num_loop_lines, "self-loop")
+    num_edges = found["num_entries"]
+    if not settings.directed:
+        num_edges = (num_edges + found["num_self_loops"]) // 2
+    counts = {"num_nodes": found["num_nodes"], "num_edges": num_edges}
+    write_meta(folder, **facts, **counts, num_self_loops=found["num_self_loops"])
+    num_duplicates = found["num_kept"] - num_edges
+    if found["num_loop_lines"] and settings.self_loops == "drop":
+        count = counted(found["num_loop_lines"], "self-loop")
         notes.append(f"{count} dropped; keep them with --self-loops keep")
-    if num_kept > num_edges:
+    if num_duplicates:
         reversed_too = "" if settings.directed else "; an edge and its reverse are one"
-        notes.append(f"{counted(num_kept - num_edges, 'duplicate edge')} merged{reversed_too}")
-    if settings.directed and symmetric:
+        notes.append(f"{counted(num_duplicates, 'duplicate edge')} merged{reversed_too}")
+    if settings.directed and found["is_symmetric"]:
         notes += ["every edge also occurs reversed: if the graph is undirected, pass --undirected"]
     if settings.largest_component:
         progress("finding the largest component")
-        whole, graph = graph, largest_component(graph)
+        whole = load_graph(folder, mmap=False)
+        graph = largest_component(whole)
         if graph is not whole:
+            write_graph(graph, folder)
+            counts = {"num_nodes": graph.num_nodes, "num_edges": graph.num_edges}
             notes.append(
                 f"largest component kept: {graph.num_nodes:,} of "
                 f"{counted(whole.num_nodes, 'node')}, {graph.num_edges:,} of "
                 f"{counted(num_edges, 'edge')}"
             )
-    report = IngestReport(
-        num_nodes=graph.num_nodes,
-        num_edges=graph.num_edges if settings.largest_component else num_edges,
+    return IngestReport(
+        **counts,
         num_lines=num_lines,
-        num_duplicates=num_kept - num_edges,
-        num_self_loops=num_loop_lines,
+        num_duplicates=num_duplicates,
+        num_self_loops=found["num_loop_lines"],
         notes=tuple(notes),
         **facts,
     )
-    return graph, report
 
 
-def _write_names(names: Iterable[bytes], folder: Path | None) -> NodeNames:
-    """Return node names given by blocks, written into the folder if there is one."""
-    with open_binary(folder, "nodes.txt") as file:
-        for block in names:
-            file.write(block)
-        if isinstance(file, io.BytesIO):
-            return NodeNames(np.frombuffer(file.getvalue(), np.uint8))
-        return NodeNames(np.memmap(file, np.uint8, "r"))
-
-
-def _merge_edges(
-    connection: DuckDBPyConnection,
-    nodes: NodeNames,
-    folder: Path | None,
-    *,
-    directed: bool,
-    weighted: bool,
-) -> tuple[Graph, int, bool]:
-    """Return the graph of the view `entries`, written into the folder if there is one.
-
-    Also return the number of its self-loops, and whether every edge also occurs reversed.
-    """
-    degrees = np.zeros(len(nodes) + 1, dtype=np.int64)
-    num_self_loops, balance = 0, 0
-    # Without weights, no file is written for them.
-    weights_file = open_binary(folder if weighted else None, "weights.npy")
-    with (
-        ArrayOnDisk(np.empty(0, np.int32), open_binary(folder, "indices.npy")) as indices,
-        ArrayOnDisk(np.empty(0, np.float32), weights_file) as weights,
-        open_binary(folder, "indptr.npy") as indptr_file,
-    ):
-        for start, stop in table.row_blocks(connection):
-            keys, sums = table.merged_entries(connection, start, stop, weighted=weighted)
-            sources, targets = keys >> 32, keys & 0xFFFFFFFF
-            indices.append(targets)
-            weights.append(sums)
-            stop = min(stop, len(nodes))
-            degrees[start + 1 : stop + 1] = np.bincount(sources - start, minlength=stop - start)
-            num_self_loops += int((sources == targets).sum())
-            balance += _digest(keys) - _digest(targets << 32 | sources)
-        indptr = np.cumsum(degrees)
-        np.save(indptr_file, indptr, allow_pickle=False)
-        values = weights.mapped() if weighted else None
-        graph = Graph(indptr, indices.mapped(), nodes, directed, values)
-    return graph, num_self_loops, balance % 2**64 == 0 and len(indices) > num_self_loops
-
-
-def _digest(keys: NDArray[np.int64]) -> int:
-    """Return a sum modulo 2**64 that is equal for equal sets of keys, and hardly for others."""
-    mixed = keys.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= mixed >> np.uint64(29)
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    mixed ^= mixed >> np.uint64(32)
-    return int(mixed.sum(dtype=np.uint64))
+def _write_rows(
+    entries: Iterable[Mapping[str, NDArray[Any]]], num_nodes: int, folder: Path, *, weighted: bool
+) -> None:
+    """Write the arrays of a graph, given the columns of its entries by blocks."""
+    files: dict[str, tuple[str, type]] = {"target": ("indices.npy", np.int32)}
+    if weighted:
+        files["weight"] = ("weights.npy", np.float32)
+    degrees = np.zeros(num_nodes + 1, dtype=np.int64)
+    with ExitStack() as stack:
+        arrays = {
+            column: stack.enter_context(ArrayOnDisk(open_binary(folder, name), dtype))
+            for column, (name, dtype) in files.items()
+        }
+        for block in entries:
+            degrees[1:] += np.bincount(block["source"], minlength=num_nodes)
+            for column, array in arrays.items():
+                array.append(block[column])
+    np.save(folder / "indptr.npy", np.cumsum(degrees), allow_pickle=False)
 
 
 def counted(number: int | np.integer, noun: str) -> str:

@@ -112,7 +112,7 @@ def _find_files(path: Path) -> list[Path]:
         raise FileNotFoundError(f"{path}: expected edge files in this folder, found none")
     kinds = {_suffix(file) or "no suffix": file.name for file in files}
     if len(kinds) > 1:
-        one, two = [f"{kind} ({name})" for kind, name in kinds.items()][:2]
+        one, two, *_ = (f"{kind} ({name})" for kind, name in kinds.items())
         raise ValueError(
             f"{path}: expected files of one kind, got {one} and {two}; ingest one file at a time"
         )
@@ -200,9 +200,8 @@ def _first_lines(path: Path, comment: str) -> tuple[int, int, list[str]]:
         skip += 1
         skip_ends += line.count("\r") + line.count("\n")
     if skip == 0:
-        raise ValueError(
-            f"{path}: expected edges, got an empty file; is it the right one, and whole?"
-        )
+        fault = "expected edges, got an empty file; is it the right one, and whole?"
+        raise ValueError(f"{path}: {fault}")
     hint = f'; if "{comment}" starts a name, pass --comment ""' if comment else ""
     raise ValueError(f"{path}: expected edges, got only comments and blank lines{hint}")
 
@@ -304,10 +303,9 @@ def is_gzip(path: Path) -> bool:
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BufferedIOBase]:
     """Open a text file, gzipped or not, for reading bytes."""
-    zipped = is_gzip(path)
     try:
-        with open(path, "rb") as file, gzip.open(file) if zipped else file as unpacked:
-            yield unpacked
+        with gzip.open(path) if is_gzip(path) else path.open("rb") as file:
+            yield file
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise ValueError(
             f"{path}: expected a whole gzip file, got one cut short or damaged; fetch it again"

@@ -1,4 +1,4 @@
-"""Edge files in DuckDB: `raw (source, target[, weight])`, then nodes and edges by id."""
+"""Edge files in DuckDB: `raw (source, target[, weight])`, then nodes and edges by row number."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,9 @@ from arcvec.ingest.layout import EdgeFileSettings, EdgeLayout
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# The database of larger files is kept on disk.
-MAX_BYTES_IN_MEMORY = 1 << 23
 NAMES_PER_BLOCK = 1 << 20
 ENTRIES_PER_BLOCK = 1 << 22
-NODES_PER_BUCKET = 1 << 10
 
-_SPACE, _NO_SPACE = "[ \t\r]", "[^ \t\r]"
 _READ_CSV = "header = false, auto_detect = false, comment = '', hive_partitioning = false"
 # Checked as float32, in which weights are stored: tiny ones become 0, huge ones infinite.
 _IS_WEIGHT = "TRY_CAST(weight AS FLOAT) > 0 AND isfinite(TRY_CAST(weight AS FLOAT))"
@@ -34,27 +30,18 @@ _SPACES_AND_QUOTE = re.compile(' {2,}"')
 
 
 @contextmanager
-def work_database(
-    folder: Path | None, memory_limit: str, *, keep_order: bool = False
-) -> Iterator[DuckDBPyConnection]:
-    """Yield a DuckDB database in a folder, which the caller removes; in memory if it is None."""
+def work_database(folder: Path, memory_limit: str) -> Iterator[DuckDBPyConnection]:
+    """Yield a DuckDB database in memory; what exceeds the limit is in `folder` for a while."""
     import duckdb
 
-    if "?" in str(folder or ""):
-        raise OSError(
-            f'cannot work in {folder.parent}: to DuckDB the name of a file ends at "?"; '  # type: ignore[union-attr]
-            "choose an output without it"
-        )
     config: dict[str, Any] = {
         "memory_limit": memory_limit,
-        "temp_directory": "" if folder is None else str(folder / "spill"),
-        "preserve_insertion_order": keep_order,
+        "temp_directory": str(folder / "spill"),
         # The limit must hold the buffers of all threads.
         "threads": min(os.cpu_count() or 1, 8),
     }
-    database = ":memory:" if folder is None else str(folder / "edges.duckdb")
     try:
-        with duckdb.connect(database, config=config) as connection:
+        with duckdb.connect(config=config) as connection:
             connection.execute("SET enable_progress_bar = false")
             # It would drop the check of weights if Parquet's statistics say that all are above 0.
             connection.execute("SET disabled_optimizers = 'statistics_propagation'")
@@ -64,8 +51,7 @@ def work_database(
         raise MemoryError(f"{fault}; raise --memory-limit") from None
     except duckdb.IOException as error:
         reason = str(error).removeprefix("IO Error: ").splitlines()[0]
-        where = "memory" if folder is None else folder.parent
-        raise OSError(f"cannot work in {where}: {reason}") from None
+        raise OSError(f"cannot work in {folder.parent}: {reason}") from None
 
 
 def load_raw_edges(
@@ -89,12 +75,9 @@ def load_raw_edges(
         try:
             connection.execute(f"INSERT INTO raw SELECT {checked} FROM ({query})", parameters)
         except duckdb.OutOfMemoryException:
-            size = layout.path.stat().st_size
-            if size > MAX_BYTES_IN_MEMORY:
-                raise
             raise ValueError(
-                f"{layout.path}: expected edges that fit into memory, got a file of {size:,} bytes "
-                "that claims to hold more; it is damaged, or needs a larger --memory-limit"
+                f"{layout.path}: expected edges that fit into memory, got a file that claims to "
+                "hold more; it is damaged, or needs a larger --memory-limit"
             ) from None
         except duckdb.Error as error:
             raise ValueError(_explain(connection, layout, comment, error)) from None
@@ -110,12 +93,11 @@ def _require_sound(layout: EdgeLayout) -> None:
     has_quotes = separator is not None and len(separator) == 1
     if not has_quotes and not edge_files.is_gzip(path):
         return
-    is_suspicious, last = False, b""
+    is_suspicious = False
     with edge_files.open_bytes(path) as file:
-        while chunk := file.read(1 << 20):  # up to the checksum at the end of a gzip file
-            text = last + chunk
-            is_suspicious = is_suspicious or b'" ' in text or b'  "' in text
-            last = text[-2:]
+        # Up to the checksum at the end of a gzip file.
+        while chunk := file.read(1 << 20) + file.readline():
+            is_suspicious |= b'" ' in chunk or b'  "' in chunk
     if separator is None or not has_quotes or not is_suspicious:
         return
     for strict in (False, True):
@@ -147,49 +129,43 @@ def _select(layout: EdgeLayout, comment: str) -> tuple[str, list[object]]:
     """Return SQL for the columns of a file by role, and for its row numbers if it is Parquet."""
     roles, path = _roles(layout), edge_files.literal_path(layout.path)
     if layout.kind == "parquet":
-        columns = [f"{_quoted(layout.columns[i])} AS {role}" for role, i in roles.items()]
+        names = {role: layout.columns[i].replace('"', '""') for role, i in roles.items()}
+        columns = ", ".join(f'"{name}" AS {role}' for role, name in names.items())
         return (
-            f"SELECT {', '.join(columns)}, file_row_number + 1 AS number "
+            f"SELECT {columns}, file_row_number + 1 AS number "
             "FROM read_parquet(?, hive_partitioning = false, file_row_number = true)",
             [path],
         )
     compression = "gzip" if edge_files.is_gzip(layout.path) else "none"
+    columns = ", ".join(f"column{position} AS {role}" for role, position in roles.items())
+    fields = [f"'column{i}'" for i in range(len(layout.columns))]
     if layout.separator is None:
-        query = _split_by_spaces(roles, len(layout.columns))
-        return query, [path, layout.skip_ends, compression, comment, comment, comment]
-    columns = [f"column{position} AS {role}" for role, position in roles.items()]
-    types = ", ".join(f"'column{i}': 'VARCHAR'" for i in range(len(layout.columns)))
+        parameters = [path, layout.skip_ends, compression, comment, comment, comment]
+        return f"SELECT {columns} FROM {_split_by_spaces(fields)}", parameters
+    types = ", ".join(f"{name}: 'VARCHAR'" for name in fields)
     # Python's csv module, which looks for faults, has no quotes with long separators either.
     quote = '"' if len(layout.separator) == 1 else ""
     return (
-        f"SELECT {', '.join(columns)} FROM read_csv(?, delim = ?, quote = ?, escape = ?, "
+        f"SELECT {columns} FROM read_csv(?, delim = ?, quote = ?, escape = ?, "
         f"skip = ?, columns = {{{types}}}, compression = ?, {_READ_CSV})",
         [path, layout.separator, quote, quote, layout.skip, compression],
     )
 
 
-def _split_by_spaces(roles: dict[str, int], num_columns: int) -> str:
+def _split_by_spaces(names: Sequence[str]) -> str:
     """Return SQL that splits lines by one regular expression: DuckDB cannot split by runs."""
-    used, unused = f"({_NO_SPACE}+)", f"{_NO_SPACE}+"
-    fields = [used if i in roles.values() else unused for i in range(num_columns)]
-    pattern = f"^{_SPACE}*" + f"{_SPACE}+".join(fields) + f"{_SPACE}*$"
-    captured = ", ".join(f"'{role}'" for role in sorted(roles, key=roles.__getitem__))
-    columns = ", ".join(f"found.{role} AS {role}" for role in roles)
+    fields = "[ \t\r]+".join(["([^ \t\r]+)"] * len(names))
+    pattern = f"^[ \t\r]*{fields}[ \t\r]*$"
     # With new_line set, DuckDB lets carriage returns end lines too, alone or not; left to guess,
     # it drops the character after a lone one. `contains` is cheap: trimming every line is not.
     return (
-        f"SELECT {columns} FROM ("
-        f"SELECT line, regexp_extract(line, '{pattern}', [{captured}]) AS found "
+        f"(SELECT line, unnest(regexp_extract(line, '{pattern}', [{', '.join(names)}])) "
         "FROM read_csv(?, delim = chr(10), quote = '', escape = '', skip = ?, "
         "strict_mode = false, new_line = '\\n', columns = {'line': 'VARCHAR'}, compression = ?, "
         f"{_READ_CSV}) "
         "WHERE ? = '' OR NOT (contains(line, ?) AND starts_with(ltrim(line, ' \t'), ?))) "
-        f"WHERE found.source != '' OR NOT regexp_matches(line, '^{_SPACE}*$')"
+        "WHERE column0 != '' OR NOT regexp_matches(line, '^[ \t\r]*$')"
     )
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _explain(
@@ -262,80 +238,63 @@ def _is_weight(text: str) -> bool:
 
 
 def number_nodes(connection: DuckDBPyConnection) -> Iterator[bytes]:
-    """Make the table `nodes (name, id)` of the names in `raw`; yield blocks of a `nodes.txt`."""
+    """Make the table `nodes` of the names in `raw`, in order; yield blocks of a `nodes.txt`."""
     connection.execute(
-        "CREATE TABLE names AS SELECT DISTINCT name FROM "
-        "(SELECT source AS name FROM raw UNION ALL SELECT target FROM raw)"
+        "CREATE TABLE nodes AS "
+        "FROM (SELECT source AS name FROM raw UNION SELECT target FROM raw) "
+        "ORDER BY strlen(name::VARCHAR), name::VARCHAR"
     )
-    (num_nodes,) = connection.execute("SELECT count(*) FROM names").fetchall()[0]
+    (num_nodes,) = connection.execute("SELECT count(*) FROM nodes").fetchall()[0]
     if num_nodes > np.iinfo(np.int32).max:
         raise ValueError(f"expected at most {np.iinfo(np.int32).max:,} nodes, got {num_nodes:,}")
-    connection.execute(
-        "CREATE TABLE nodes AS SELECT name, (row_number() OVER "
-        "(ORDER BY strlen(name::VARCHAR), name::VARCHAR) - 1)::INTEGER AS id FROM names"
-    )
-    # chr() for every character: no quoting, no escapes to get wrong.
     escaped = "name::VARCHAR"
-    for pair in ESCAPES:
-        texts = (" || ".join(f"chr({ord(character)})" for character in text) for text in pair)
-        escaped = f"replace({escaped}, {', '.join(texts)})"
+    for _ in ESCAPES:
+        escaped = f"replace({escaped}, ?, ?)"
     query = (
-        f"SELECT string_agg({escaped} || chr(10), '' ORDER BY id) FROM nodes "
-        "WHERE id >= ? AND id < ?"
+        f"SELECT string_agg({escaped} || chr(10), '' ORDER BY rowid) FROM nodes "
+        "WHERE rowid >= ? AND rowid < ?"
     )
+    texts = list(chain.from_iterable(ESCAPES))
     for start in range(0, num_nodes, NAMES_PER_BLOCK):
-        block = connection.execute(query, [start, start + NAMES_PER_BLOCK]).fetchall()
+        block = connection.execute(query, [*texts, start, start + NAMES_PER_BLOCK]).fetchall()
         yield block[0][0].encode()
 
 
-def number_edges(
+def merge_edges(
     connection: DuckDBPyConnection, settings: EdgeFileSettings, *, weighted: bool
-) -> tuple[int, int]:
-    """Make the view `entries` of (source, target[, weight]); return lines kept and self-loops.
-
-    Entries are by id, in no order, repeats included; an undirected edge gives two.
-    """
-    weight = ", weight" if weighted else ""
+) -> dict[str, Any]:
+    """Make the table `entries` of the rows, in order and once each; return counts by name."""
+    weight, weight_sum = (", weight", ", fsum(weight) AS weight") if weighted else ("", "")
     kept = "WHERE raw.source != raw.target" if settings.self_loops == "drop" else ""
     connection.execute(
-        f"CREATE TABLE edges AS SELECT s.id AS source, t.id AS target{weight} FROM raw "
+        "CREATE TABLE edges AS "
+        f"SELECT s.rowid::INTEGER AS source, t.rowid::INTEGER AS target{weight} FROM raw "
         f"JOIN nodes s ON raw.source = s.name JOIN nodes t ON raw.target = t.name {kept}"
     )
     mirrored = f"UNION ALL SELECT target, source{weight} FROM edges WHERE source != target"
+    # `fsum` is exact to the last bits of a float64, whatever the order of the lines.
     connection.execute(
-        f"CREATE VIEW entries AS SELECT source, target{weight} FROM edges "
-        + ("" if settings.directed else mirrored)
+        f"CREATE TABLE entries AS SELECT source, target{weight_sum} "
+        f"FROM (FROM edges {'' if settings.directed else mirrored}) GROUP BY ALL ORDER BY ALL"
     )
-    num_kept, num_self_loops = connection.execute(
-        "SELECT (SELECT count(*) FROM edges), count(*) FILTER (source = target) FROM raw"
-    ).fetchall()[0]
-    return int(num_kept), int(num_self_loops)
+    result = connection.execute(
+        "SELECT (SELECT count(*) FROM nodes) AS num_nodes,"
+        "(SELECT count(*) FROM raw WHERE source = target) AS num_loop_lines,"
+        "(SELECT count(*) FROM edges) AS num_kept,"
+        "count(*) AS num_entries, count(*) FILTER (source = target) AS num_self_loops,"
+        # Equal for equal sets of edges, and hardly for others.
+        "num_entries > num_self_loops AND sum(hash(source, target)) = sum(hash(target, source)) "
+        f"AS is_symmetric, {'max(weight)' if weighted else 'NULL'} AS largest_weight "
+        "FROM entries"
+    )
+    names = [column[0] for column in result.description]
+    return dict(zip(names, result.fetchall()[0], strict=True))
 
 
-def row_blocks(connection: DuckDBPyConnection) -> Iterator[tuple[int, int]]:
-    """Return ranges of sources that hold about `ENTRIES_PER_BLOCK` entries each."""
-    query = "SELECT source // ? AS bucket, count(*) AS size FROM entries GROUP BY 1 ORDER BY 1"
-    found = connection.execute(query, [NODES_PER_BUCKET]).fetchnumpy()
-    buckets, blocks = found["bucket"], np.cumsum(found["size"]) // ENTRIES_PER_BLOCK
-    bounds = [*buckets[np.diff(blocks, prepend=-1) > 0], *(buckets[-1:] + 1)]
-    return pairwise(int(bound) * NODES_PER_BUCKET for bound in bounds)
-
-
-def merged_entries(
-    connection: DuckDBPyConnection, start: int, stop: int, *, weighted: bool
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the sorted keys (source << 32 | target) of some rows, once each, and their weights."""
-    entries = connection.execute(
-        "SELECT * FROM entries WHERE source >= ? AND source < ?", [start, stop]
-    ).fetchnumpy()
-    keys = entries["source"].astype(np.int64) << 32 | entries["target"]
-    if not weighted:
-        return np.unique(keys), np.empty(0)
-    # By weight too: sums of floats depend on the order, and threads deliver any order.
-    order = np.lexsort((entries["weight"], keys))
-    keys = keys[order]
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    sums = np.add.reduceat(entries["weight"][order], first)
-    if sums.max() > np.finfo(np.float32).max:
-        raise OverflowError(f"the weights of a repeated edge add up to {sums.max():.3g}")
-    return keys[first], sums
+def entry_blocks(
+    connection: DuckDBPyConnection, num_entries: int
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield the columns of `entries`, block by block."""
+    query = "SELECT * FROM entries WHERE rowid >= ? AND rowid < ?"
+    for start in range(0, num_entries, ENTRIES_PER_BLOCK):
+        yield connection.execute(query, [start, start + ENTRIES_PER_BLOCK]).fetchnumpy()

@@ -1,4 +1,4 @@
-"""Lookups in CSR adjacencies with sorted rows, what these or nodes share, spanning forests."""
+"""Lookups in CSR adjacencies with sorted rows, what nodes share, spanning forests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from numba import njit, prange
 
 
 @njit(cache=True, inline="always")
-def first_not_below(indptr, indices, source, target):
-    """Return the position in `indices` of the row's first target that is not below a given one."""
+def find_edge(indptr, indices, source, target):
+    """Return the position in `indices` of the edge source -> target, or -1; rows are sorted."""
     low, high = indptr[source], indptr[source + 1]
     while low < high:
         middle = (low + high) >> 1
@@ -16,15 +16,8 @@ def first_not_below(indptr, indices, source, target):
             low = middle + 1
         else:
             high = middle
-    return low
-
-
-@njit(cache=True, inline="always")
-def find_edge(indptr, indices, source, target):
-    """Return the position in `indices` of the edge source -> target, or -1; rows are sorted."""
-    position = first_not_below(indptr, indices, source, target)
-    if position < indptr[source + 1] and indices[position] == target:
-        return position
+    if low < indptr[source + 1] and indices[low] == target:
+        return low
     return -1
 
 
@@ -44,62 +37,6 @@ def entries_of_edges(indptr, indices, sources, targets):
     for i in prange(sources.size):
         entries[i] = find_edge(indptr, indices, sources[i], targets[i])
     return entries
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def targets_from_row_on(indptr, indices):
-    """Count in each row the targets that are not below the row itself: (n,) int64."""
-    counts = np.empty(indptr.size - 1, dtype=np.int64)
-    for row in prange(indptr.size - 1):
-        counts[row] = indptr[row + 1] - first_not_below(indptr, indices, row, row)
-    return counts
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def sources_of_entries(indptr, entries):
-    """Return the row of each entry of `indices`: (p,) int32."""
-    sources = np.empty(entries.size, dtype=np.int32)
-    for i in prange(entries.size):
-        # The last row that starts at the entry or before it; empty rows start where the next does.
-        low, high = 0, indptr.size - 1
-        while low < high:
-            middle = (low + high) >> 1
-            if indptr[middle + 1] <= entries[i]:
-                low = middle + 1
-            else:
-                high = middle
-        sources[i] = low
-    return sources
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def shared_entries(indptr, indices, other_indptr, other_indices):
-    """Return for each entry of an adjacency whether another of as many rows has it: (m,) bool."""
-    shared = np.zeros(indices.size, dtype=np.bool_)
-    for row in prange(indptr.size - 1):
-        other, end = other_indptr[row], other_indptr[row + 1]
-        for entry in range(indptr[row], indptr[row + 1]):
-            while other < end and other_indices[other] < indices[entry]:
-                other += 1
-            shared[entry] = other < end and other_indices[other] == indices[entry]
-    return shared
-
-
-@njit(cache=True, nogil=True)
-def returned_entries(indptr, indices):
-    """Return for each entry of a CSR adjacency whether its reverse is an entry too: (m,) bool."""
-    returned = np.empty(indices.size, dtype=np.bool_)
-    # Rows ascend, so each row of a target is scanned once, from where its last search ended.
-    offsets = indptr[:-1].copy()
-    for row in range(indptr.size - 1):
-        for entry in range(indptr[row], indptr[row + 1]):
-            target = indices[entry]
-            offset, end = offsets[target], indptr[target + 1]
-            while offset < end and indices[offset] < row:
-                offset += 1
-            offsets[target] = offset
-            returned[entry] = offset < end and indices[offset] == row
-    return returned
 
 
 @njit(cache=True, parallel=True)

@@ -35,12 +35,8 @@ def improve_rows(indptr, indices, weights, others, gram, penalties, rows, num_st
     The best minimises sum_j w_j (1 - x . y_j)^2 + x . gram x + penalty |x|^2 over the entries j of
     its row of a CSR matrix, y_j in `others`. A row without entries becomes 0.
 
-    Args:
-        weights: (m,) float32, none if all are 1.
-        others: (n, d) float32.
-        gram: (d, d) float32, symmetric.
-        penalties: (n,) float32, positive.
-        rows: (n, d) float32.
+    All are float32: `weights` (m,), none if all are 1; `others` and `rows` (n, d); `gram` (d, d),
+    symmetric; `penalties` (n,), positive.
     """
     dim = rows.shape[1]
     for row in prange(rows.shape[0]):

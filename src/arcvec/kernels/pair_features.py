@@ -69,12 +69,11 @@ def describe_candidates(
         known: indptr and indices of the candidates each node already has, which are not added.
         allowed: (n,) bool, which candidates may be added.
         ids: (q,) nodes to describe candidates for; a node is no candidate of itself.
-        chosen: (q, w) candidates, and -1 where there is none; w at least their number and
-            2 * num_best.
+        chosen: (q, w) candidates, or -1; w at least their number and 2 * num_best.
 
     Returns:
-        The sum over each kind of paths, whether the reverse edge is known, the inner product; 0
-        where there is no candidate.
+        Sums over each kind of paths, whether the reverse edge is known, inner product; 0 where
+        there is no candidate.
     """
     num_nodes, queries, others = allowed.size, vectors[0], vectors[1]
     last = walks[7].shape[0] - 1

@@ -67,11 +67,7 @@ def walk_from(paths, num_steps, source, reached, nodes, sums):
 
 @njit(cache=True)
 def last_step(paths, reached, target):
-    """Return the sum over paths that end at a target, taking their last step backwards from it.
-
-    Args:
-        reached: (n,) what `walk_from` left there, of all steps but the last.
-    """
+    """Return the sum over paths that end at a target, from what `walk_from` left in `reached`."""
     last = paths[7].shape[0] - 1
     indptr, indices, weights = paths[0:3] if paths[6][last] else paths[3:6]
     total = 0.0
@@ -101,10 +97,8 @@ def path_sums_of_all(paths, arriving, sources):
 def path_sums_of_pairs(paths, arriving, sources, first_target, targets):
     """Return the sum over the paths from sources to some targets each: (p,) float32.
 
-    The last step, which reaches most nodes, is taken backwards from the targets.
-
-    Args:
-        first_target: (s + 1,) where in `targets` those of each source start.
+    The last step, which reaches most nodes, is taken backwards from the targets; those of a source
+    are between two values of `first_target`, (s + 1,).
     """
     num_nodes, last = arriving.size, paths[7].shape[0] - 1
     scores = np.empty(targets.size, dtype=np.float32)

@@ -86,7 +86,7 @@ def _select(scores, candidates, node, allowed, known, best, row):
 def keep_best(
     queries, nodes, tiles, candidates, known_indptr, known_indices, best_scores, best_ids
 ):
-    """Update the best candidates of each query, in place.
+    """Update the best candidates of each query, in place; a score that is NaN is skipped.
 
     Candidates must come in ascending order of ids, over all calls: then an equal score with a
     higher id comes later and never replaces one with a lower id.
@@ -94,11 +94,10 @@ def keep_best(
     Args:
         queries: (q, d) float32 vectors, d a multiple of 4.
         nodes: (q,) ids of the query nodes, which are no candidates of themselves.
-        tiles: (t, d, TILE) float32, vectors of candidates in columns; the last may be padding. A
-            score that is NaN is skipped.
+        tiles: (t, d, TILE) float32, vectors of candidates in columns, then padding.
         candidates: (c,) ascending ids, c at most t * TILE.
         known_indptr, known_indices: CSR of the candidates each node already has; skipped.
-        best_scores, best_ids: (q, k), heaps that start with -inf and -1.
+        best_scores, best_ids: (q, k), from `empty_heaps`.
     """
     known, best = (known_indptr, known_indices), (best_scores, best_ids)
     everyone = np.empty(0, dtype=np.bool_)
@@ -197,12 +196,10 @@ def rank_targets(scores, sources, first_target, targets, known_indptr, known_ind
         scores: (s, n) float32, each source against every node; overwritten.
         first_target: (s + 1,) where in `targets` those of each source start.
         order: (n,) int32, a permutation: of nodes with equal scores the lowest here comes first.
-        best: from `empty_heaps`; receives the places in `order`, and the scores, of the best k
-            among candidates and targets together.
+        best: from `empty_heaps`; receives the best k of candidates and targets by place in `order`.
 
     Returns:
-        (m, 2) float64: equal scores share the mean of their ranks in the first column, and are in
-        `order` in the second.
+        (m, 2) float64: ranks if equal scores share their mean, and if they are in `order`.
     """
     ranks = np.empty((targets.size, 2), dtype=np.float64)
     best_places, best_scores = best

@@ -175,10 +175,10 @@ def _scan_second_order(indptr, indices, cumulative, previous, node, p, q, x):
 
 @njit(cache=True, nogil=True, parallel=True)
 def second_order_walks(indptr, indices, cumulative, starts, length, p, q, seed, first_walk):
-    """Walk from each start with node2vec's p and q, by rejection: no table per edge.
+    """Walk from each start with node2vec's p and q; otherwise as `alternating_walks`.
 
     A neighbour is proposed by weight and accepted with probability bias / largest bias; after a
-    few rejections the row is scanned instead. Otherwise as `alternating_walks`.
+    few rejections the row is scanned instead.
     """
     walks = np.empty((starts.size, length), dtype=np.int32)
     for number in prange(-(-starts.size // _GROUP)):

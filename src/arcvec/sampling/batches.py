@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcvec.graph.graph import Graph
-from arcvec.kernels.edges import contains_edges, sources_of_entries
 from arcvec.kernels.negatives import compact_ids, draw_negatives, edges_in_block, fixed_negatives
 from arcvec.parallel.alone import Alone
 from arcvec.parallel.partition import Partition
@@ -258,9 +257,8 @@ class BatchStream:
         """Return the reverse of edges, given as entries of the graph; not of those both ways."""
         graph = self.graph
         # Not `row_of_entry`, which is as large as the graph.
-        sources = sources_of_entries(graph.indptr, entries)
-        targets = graph.indices[entries]
-        one_way = ~contains_edges(graph.indptr, graph.indices, targets, sources)
+        sources, targets = graph.sources_of(entries), graph.indices[entries]
+        one_way = ~graph.has_edges(targets, sources)
         return targets[one_way], sources[one_way]
 
     def _negatives(self, sources: Ids, place: Place) -> Ids:

@@ -10,10 +10,10 @@ import tempfile
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 ROWS_PER_BLOCK = 1 << 18
 # The header of an .npy file is Python source; numpy raises these besides ValueError if damaged.
@@ -52,38 +52,35 @@ def open_binary(folder: Path | None, name: str | None = None) -> IO[bytes]:
 
 
 class ArrayOnDisk:
-    """An array in an .npy file that grows by rows, read in slices or mapped into memory.
+    """An array in an .npy file that grows by rows and is read in slices.
 
-    >>> with ArrayOnDisk(np.array([3, 1])) as array:
+    >>> with ArrayOnDisk(open_binary(None), np.int64) as array:
+    ...     array.append(np.array([3, 1]))
     ...     array.append(np.array([2]))
     ...     print(len(array), array.read(), array.read(slice(1, 3)))
     3 [3 1 2] [1 2]
     """
 
-    def __init__(self, rows: NDArray[Any], file: IO[bytes] | None = None) -> None:
-        """Write the first rows, perhaps none, which set the dtype and the shape of a row."""
-        self._file = file or tempfile.TemporaryFile(prefix="arcvec-")  # noqa: SIM115
-        self._is_scalar = rows.ndim == 0  # kept as a single row
-        rows = np.atleast_1d(rows)
-        self._dtype, self._row_shape = rows.dtype, rows.shape[1:]
+    def __init__(self, file: IO[bytes], dtype: DTypeLike, row_shape: tuple[int, ...] = ()) -> None:
+        """Start with no rows."""
+        self._file, self._dtype, self._row_shape = file, np.dtype(dtype), row_shape
         self._length = 0
         self._write_header()
-        self._start = self._file.tell()
-        self.append(rows)
+        self._start = file.tell()
 
     def _write_header(self) -> None:
         # numpy pads headers so that the length can grow in place.
-        header = np.lib.format.header_data_from_array_1_0(np.empty(0, self._dtype))
         shape = (self._length, *self._row_shape)
-        np.lib.format.write_array_header_1_0(self._file, {**header, "shape": shape})
+        header = {"descr": self._dtype.str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(self._file, header)
 
     def __enter__(self) -> ArrayOnDisk:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        """Write the final length into the header and close the file."""
+        """Write the final length into the header and close the file, unless it is in memory."""
         if isinstance(self._file, io.BytesIO):
-            return  # `mapped` may have shared its memory
+            return
         with self._file:
             if error is None:
                 self._file.seek(0)
@@ -104,23 +101,12 @@ class ArrayOnDisk:
         rows = np.empty((part.stop - part.start, *self._row_shape), self._dtype)
         self._seek(part.start)
         self._file.readinto(rows.data)  # type: ignore[attr-defined]
-        return rows.reshape(()) if self._is_scalar else rows
+        return rows
 
     def blocks(self, part: slice) -> Iterator[NDArray[Any]]:
         """Yield copies of some rows, block by block."""
         for block in blocks(part.stop - part.start):
             yield self.read(slice(part.start + block.start, part.start + block.stop))
-
-    def mapped(self, mode: Literal["c", "r+"] = "c") -> NDArray[Any]:
-        """Return the array without a copy; changes go to memory ("c") or to the file ("r+")."""
-        shape = (self._length, *self._row_shape)
-        if isinstance(self._file, io.BytesIO):
-            buffer = self._file.getbuffer()[self._start :]
-            return np.frombuffer(buffer, self._dtype, math.prod(shape)).reshape(shape)
-        if not self._length:  # numpy maps no empty array
-            return np.empty(shape, self._dtype)
-        self._file.flush()
-        return np.memmap(self._file, self._dtype, mode, self._start, shape)
 
     def truncate(self, length: int) -> None:
         """Keep only the first `length` rows."""

@@ -67,10 +67,7 @@ def _is_ours(folder: Path) -> bool:
 
 @contextmanager
 def new_folder(path: Path, *, overwrite: bool = False, checksums: bool = True) -> Iterator[Path]:
-    """Yield an empty temporary folder that replaces `path` when the block ends without an error.
-
-    Tools that read folders of tables may stumble over `checksums`.
-    """
+    """Yield an empty temporary folder that replaces `path` when the block ends without an error."""
     with _writing(path, overwrite) as path:
         if path.is_file():
             raise FileExistsError(f"{path} is a file; expected the name of a folder")
@@ -181,10 +178,9 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def sole_writer(path: Path, lock: Path | None = None) -> Iterator[bool]:
-    """Hold the lock of a file or folder to be written; a process may take it several times.
+    """Hold the lock of a path to be written, and yield false if the file system has no locks.
 
-    The lock file, by default `.NAME.lock` beside the path, is freed with its process. Yields
-    whether nobody else can be writing: false if the file system has no locks.
+    A process may take it several times. The lock file, by default `.NAME.lock`, is freed with it.
     """
     path = path.resolve()
     file = lock or path.with_name(f".{path.name}.lock")

@@ -230,7 +230,7 @@ def _reversed(graph: Graph, seen: Graph, seed: int) -> EdgeArray:
 
     Nearly all one-way edges are training edges: all reverses would measure what was memorised.
     """
-    is_returned, trained_on = graph.is_returned, graph.shares_entries(seen)
+    is_returned, trained_on = graph.is_returned, seen.has_edges(graph.row_of_entry, graph.indices)
     held_out = np.flatnonzero(~(is_returned | trained_on))
     is_trained = ~is_returned & trained_on
     generator = np.random.default_rng([seed, held_out.size + int(is_trained.sum())])
