@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import requests
+import pooch
 
 from arcvec.storage.atomic import new_file
 from arcvec.storage.headers import file_digest, read_json
@@ -124,22 +124,16 @@ def _find(dataset: Dataset, mirror: str | None) -> Path | str:
 def _download(
     address: str, partial: Path, dataset: Dataset, progress: Callable[[int], object]
 ) -> None:
-    # Otherwise a server may declare a .gz file compressed, and it arrives unpacked.
-    headers = {"Accept-Encoding": "identity"}
-    hooks = {"response": _refuse_leaving_https}
+    download = pooch.HTTPDownloader(
+        progressbar=_ProgressBar(address, partial, dataset.size, progress),
+        chunk_size=_CHUNK_BYTES,
+        timeout=TIMEOUT,
+        # Otherwise a server may declare a .gz file compressed, and it arrives unpacked.
+        headers={"Accept-Encoding": "identity"},
+        hooks={"response": _refuse_leaving_https},
+    )
     try:
-        with (
-            requests.get(
-                address, headers=headers, hooks=hooks, stream=True, timeout=TIMEOUT
-            ) as response,
-            partial.open("wb") as file,
-        ):
-            response.raise_for_status()
-            for chunk in response.iter_content(_CHUNK_BYTES):
-                file.write(chunk)
-                if file.tell() > dataset.size:
-                    raise ValueError(f"{address}: more than the {dataset.size:,} bytes expected")
-                progress(file.tell())
+        download(address, str(partial), None)
     except OSError as error:
         if error.errno is not None:  # an error of the disk, not of requests
             raise
@@ -153,6 +147,29 @@ def _download(
         raise ConnectionError(f"{address}: {reason} ({kind})") from error
 
 
-def _refuse_leaving_https(response: requests.Response, **_: Any) -> None:
+def _refuse_leaving_https(response: Any, **_: Any) -> None:
     if response.is_redirect and urlsplit(response.headers["Location"]).scheme not in ("", "https"):
         raise ValueError(f"{response.url}: leads to an address that is not https")
+
+
+@dataclass
+class _ProgressBar:
+    """What pooch reports to; it stops a download that is longer than expected."""
+
+    address: str
+    partial: Path
+    size: int
+    progress: Callable[[int], object]
+    total: int = 0
+
+    def update(self, _: int) -> None:
+        """Report the size of the file; pooch counts every chunk as a full one."""
+        done = self.partial.stat().st_size
+        if done > self.size:
+            raise ValueError(f"{self.address}: more than the {self.size:,} bytes expected")
+        self.progress(done)
+
+    def reset(self) -> None:
+        """Do nothing: the size of the file is what counts."""
+
+    close = reset
