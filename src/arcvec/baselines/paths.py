@@ -52,7 +52,6 @@ class PathSums(EdgeScorer):
     backward: Sequence[bool] = ()
 
     def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
-        """Return the score of each edge sources[i] -> targets[i]."""
         if not self.graph.directed:
             sources, targets = np.minimum(sources, targets), np.maximum(sources, targets)
         order = np.argsort(sources, kind="stable")
@@ -63,7 +62,6 @@ class PathSums(EdgeScorer):
         return scores
 
     def score_all_targets(self, sources: NodeIds) -> Scores:
-        """Return the scores of every source against every node: (len(sources), num_nodes)."""
         return np.asarray(path_sums_of_all(self.paths, self.arriving, sources))
 
     @cached_property
@@ -86,7 +84,6 @@ class SharedFraction(PathSums):
         return self._divide(super().score(sources, targets), sources, targets)
 
     def score_all_targets(self, sources: NodeIds) -> Scores:
-        """Return the scores of every source against every node: (len(sources), num_nodes)."""
         return self._divide(super().score_all_targets(sources), sources[:, None], slice(None))
 
     def _divide(self, shared: Scores, sources: NodeIds, targets: Any) -> Scores:
@@ -249,12 +246,10 @@ class MeanScore(EdgeScorer):
     nodes: NodeNames
 
     def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
-        """Return the score of each edge sources[i] -> targets[i]."""
         first, second = (part.score(sources, targets) for part in (self.first, self.second))
         return (first + second) * np.float32(0.5)
 
     def score_all_targets(self, sources: NodeIds) -> Scores:
-        """Return the scores of every source against every node: (len(sources), num_nodes)."""
         first, second = (part.score_all_targets(sources) for part in (self.first, self.second))
         return (first + second) * np.float32(0.5)
 

@@ -62,7 +62,6 @@ class VectorIndex:
     def best_of(
         self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates
     ) -> BestEdges:
-        """Return the answers of `top_k` for a few nodes at once; some edges may be missed."""
         direction = candidates.direction
         if self.side != indexed_side(embeddings, direction):
             raise ValueError(

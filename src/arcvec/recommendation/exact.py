@@ -48,10 +48,6 @@ class Candidates:
     ) -> Candidates:
         """Return the candidates among `nodes` that pass all filters.
 
-        >>> nodes = NodeNames.from_strings("abcd")
-        >>> Candidates.of(nodes, "targets", only=np.array([3, 1, 0]), without=np.array([1])).ids
-        array([0, 3], dtype=int32)
-
         Args:
             exclude: graph of the known edges; nodes are matched by name.
             only, without: ids of the nodes that may be recommended, and of nodes that may not.
@@ -85,8 +81,7 @@ class Candidates:
     def queries(self, embeddings: EdgeEmbeddings, ids: NodeIds, side: Side) -> Scores:
         """Return a vector for each node, whose products with those of the other side are scores.
 
-        The popularity of a candidate is its mean score over all nodes, which is its product with
-        their mean vector.
+        The popularity of a candidate is its product with the mean vector of all nodes.
         """
         vectors = embeddings.vectors(side, ids)
         if self.popularity == 1:
@@ -261,7 +256,6 @@ class LaidOut:
     def best_of(
         self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates
     ) -> BestEdges:
-        """Return what the function `best_of` does."""
         tiles = self.tiles[candidates.direction] if candidates.allowed.all() else None
         return best_of(embeddings, ids, k, candidates, tiles)
 

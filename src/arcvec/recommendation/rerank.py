@@ -251,7 +251,6 @@ class Reranker(EdgeScorer):
     def best_of(
         self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates
     ) -> BestEdges:
-        """Return the k best candidates of each node and their scores, best first."""
         head = self.model.head(candidates.direction)
         if head is None:
             return self._propose(ids, k, candidates)
