@@ -51,7 +51,6 @@ class TunedVectors(Method):
         return two_sides(self.name, chosen, graph, *chosen.vectors(graph))
 
     def _choose(self, graph: Graph) -> Self:
-        """Return the method with one value for each setting."""
         values = ([(value,) for value in getattr(self, name)] for name in self.tuned)
         candidates = [
             self.model_copy(update=dict(zip(self.tuned, combination, strict=True)))

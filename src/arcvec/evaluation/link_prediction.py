@@ -18,8 +18,7 @@ from arcvec.notebook import html_table
 from arcvec.parallel.alone import Alone
 from arcvec.parallel.partition import Partition
 
-BLOCK_PAIRS = 1 << 16
-"""Pairs of nodes scored between two reports of the progress."""
+BLOCK_PAIRS = 1 << 16  # scored between two reports of the progress
 
 # Numbers of the report that are means over edges -> measure and k.
 _OVER_EDGES: dict[str, tuple[str, float]] = {

@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arcvec.embeddings import EdgeEmbeddings, Scores, Side
+from arcvec.embeddings import SIDES, EdgeEmbeddings, Scores, Side
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.kernels.heaps import BestEdges, best_first, empty_heaps
@@ -248,9 +248,7 @@ class LaidOut:
     @classmethod
     def of(cls, embeddings: EdgeEmbeddings) -> LaidOut:
         """Lay out the nodes of a result."""
-        from arcvec.kernels.topk import TILE
-
-        target, source = (as_tiles(embeddings.vectors(s), TILE) for s in ("target", "source"))
+        source, target = (as_tiles(embeddings.vectors(side)) for side in SIDES)
         return cls({"targets": target, "sources": source})
 
     def best_of(
@@ -268,7 +266,7 @@ def best_of(
     tiles: Scores | None = None,
 ) -> BestEdges:
     """Return the answers of `top_k` for a few nodes; `tiles` are all candidates, if laid out."""
-    from arcvec.kernels.topk import TILE, keep_best
+    from arcvec.kernels.topk import keep_best
 
     own_side, other_side = sides_of(candidates.direction)
     known = candidates.known.indptr, candidates.known.indices
@@ -277,25 +275,28 @@ def best_of(
     columns = COLUMNS if tiles is None else max(1, candidates.ids.size)
     for start in range(0, candidates.ids.size, columns):
         some = candidates.ids[start : start + columns]
-        block = as_tiles(embeddings.vectors(other_side, some), TILE) if tiles is None else tiles
+        block = as_tiles(embeddings.vectors(other_side, some)) if tiles is None else tiles
         keep_best(queries, ids, block, some, *known, scores, best)
     return best_first(best, scores, k)
 
 
 def best_vectors(queries: Scores, vectors: Scores, k: int) -> BestEdges:
     """Return the rows of `vectors` with the largest inner products, and these, best first."""
-    from arcvec.kernels.topk import TILE, keep_best
+    from arcvec.kernels.topk import keep_best
 
     best, scores = empty_heaps(len(queries), min(k, len(vectors)))
     no_node, rows = np.full(len(queries), -1), np.arange(len(vectors), dtype=np.int32)
     no_edges = np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int32)
-    tiles = as_tiles(vectors, TILE)
-    keep_best(padded_vectors(queries), no_node, tiles, rows, *no_edges, scores, best)
+    blocks = padded_vectors(queries), no_node, as_tiles(vectors)
+    keep_best(*blocks, rows, *no_edges, scores, best)
     return best_first(best, scores, k)
 
 
-def as_tiles(vectors: Scores, width: int) -> Scores:
+def as_tiles(vectors: Scores, width: int | None = None) -> Scores:
     """Return vectors as columns of tiles, as the kernels read them: (t, d, width)."""
+    from arcvec.kernels.topk import TILE
+
+    width = width or TILE
     padded = padded_vectors(vectors, width)
     return np.ascontiguousarray(padded.reshape(-1, width, padded.shape[1]).transpose(0, 2, 1))
 
