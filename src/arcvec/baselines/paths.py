@@ -172,9 +172,17 @@ class ResourceAllocation(Method):
 def _shared(graph: Graph, node_weights: _Weights, scorer: type[PathSums] = PathSums) -> PathSums:
     """Return the scorer of the paths u -> z <- v, whatever the weights of their edges."""
     unweighted = graph if graph.weights is None else replace(graph, weights=None)
-    ones, steps = np.ones(graph.num_nodes), [0.0, 1.0]
-    leaving, backward = [ones, node_weights], [False, True]
-    return scorer(unweighted, graph.nodes, leaving, steps, ones, backward)
+    ones = np.ones(graph.num_nodes)
+    return zigzag(unweighted, [ones, node_weights], ones, scorer)
+
+
+def zigzag(
+    graph: Graph, leaving: Sequence[_Weights], arriving: _Weights, scorer: type[PathSums] = PathSums
+) -> PathSums:
+    """Return the scorer of the paths u -> x <- y -> ... of as many steps as there are `leaving`."""
+    count = len(leaving)
+    step_weights, backward = [0.0] * (count - 1) + [1.0], [i % 2 == 1 for i in range(count)]
+    return scorer(graph, graph.nodes, leaving, step_weights, arriving, backward)
 
 
 class Katz(Method):
@@ -205,7 +213,7 @@ class ThreePaths(Method):
         (out, into), _ = strengths(graph)
         ends = [inverse_power(degrees, self.degree_exponent) for degrees in (out, into)]
         middle = [inverse_power(degrees, 0.5) for degrees in (into, out)]
-        return three_steps(graph, [ends[0], *middle], ends[1])
+        return zigzag(graph, [ends[0], *middle], ends[1])
 
 
 class ThreePathsOverDegree(ThreePaths):
@@ -225,16 +233,10 @@ class ItemCosine(Method):
         """Return a scorer that keeps the graph."""
         norms = adjacency(graph).power(2).sum(axis=0)
         ones, inverse = np.ones(graph.num_nodes), inverse_power(norms, 0.5)
-        scorer = three_steps(graph, [ones, inverse, ones], inverse)
+        scorer = zigzag(graph, [ones, inverse, ones], inverse)
         if graph.directed:
             return scorer
-        return MeanScore(scorer, three_steps(graph, [inverse, ones, inverse], ones), graph.nodes)
-
-
-def three_steps(graph: Graph, leaving: Sequence[_Weights], arriving: _Weights) -> PathSums:
-    """Return the scorer of the paths u -> x <- y -> v."""
-    steps = [0.0, 0.0, 1.0]
-    return PathSums(graph, graph.nodes, leaving, steps, arriving, backward=[False, True, False])
+        return MeanScore(scorer, zigzag(graph, [inverse, ones, inverse], ones), graph.nodes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,13 +117,13 @@ class PairFeatures:
     @cached_property
     def _path_sums(self) -> tuple[Any, ...]:
         # scipy and numba: commands that re-rank nothing start without them.
-        from arcvec.baselines.paths import PageRank, ThreePaths, three_steps
+        from arcvec.baselines.paths import PageRank, ThreePaths, zigzag
         from arcvec.graph.matrices import inverse_power, strengths
 
         (out, into), _ = strengths(self.graph)
         ones = np.ones(self.graph.num_nodes)
         middle = [inverse_power(degrees, 1.0) for degrees in (into, out)]
-        even = three_steps(self.graph, [ones, *middle], ones)
+        even = zigzag(self.graph, [ones, *middle], ones)
         return ThreePaths().fit(self.graph), even, PageRank().fit(self.graph)
 
 
