@@ -78,7 +78,7 @@ class VectorIndex:
             )
         short = np.flatnonzero(best[:, -1] < 0)
         if short.size:
-            best[short], scores[short] = exact.best_of(embeddings, ids[short], k, candidates)
+            best[short], scores[short] = exact.EXACT.best_of(embeddings, ids[short], k, candidates)
         return best, scores
 
     def _levels(

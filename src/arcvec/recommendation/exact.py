@@ -234,14 +234,17 @@ def top_k_blocks(
     """Return an iterator over some nodes and their answers of `top_k`, in bounded memory."""
     if k < 1:
         raise ValueError(f"expected k of at least 1, got {k}")
-    find = best_of if index is None else index.best_of
+    find = (index or EXACT).best_of
     blocks = (ids[start : start + ROWS] for start in range(0, len(ids), ROWS))
     return ((block, *find(embeddings, block, k, candidates)) for block in blocks)
 
 
 @dataclass(frozen=True, eq=False)
 class LaidOut:
-    """All nodes in the layout of the kernel, by direction, for many small searches."""
+    """Search by all products; `tiles` are all nodes in the layout of the kernel, for many searches.
+
+    Without tiles, candidates are laid out in each search, some at a time.
+    """
 
     tiles: Mapping[Direction, Scores]
 
@@ -254,30 +257,22 @@ class LaidOut:
     def best_of(
         self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates
     ) -> BestEdges:
-        tiles = self.tiles[candidates.direction] if candidates.allowed.all() else None
-        return best_of(embeddings, ids, k, candidates, tiles)
+        from arcvec.kernels.topk import keep_best
+
+        own_side, other_side = sides_of(candidates.direction)
+        tiles = self.tiles.get(candidates.direction) if candidates.allowed.all() else None
+        known = candidates.known.indptr, candidates.known.indices
+        best, scores = empty_heaps(len(ids), min(k, candidates.ids.size))
+        queries = padded_vectors(candidates.queries(embeddings, ids, own_side))
+        columns = COLUMNS if tiles is None else max(1, candidates.ids.size)
+        for start in range(0, candidates.ids.size, columns):
+            some = candidates.ids[start : start + columns]
+            block = as_tiles(embeddings.vectors(other_side, some)) if tiles is None else tiles
+            keep_best(queries, ids, block, some, *known, scores, best)
+        return best_first(best, scores, k)
 
 
-def best_of(
-    embeddings: EdgeEmbeddings,
-    ids: NodeIds,
-    k: int,
-    candidates: Candidates,
-    tiles: Scores | None = None,
-) -> BestEdges:
-    """Return the answers of `top_k` for a few nodes; `tiles` are all candidates, if laid out."""
-    from arcvec.kernels.topk import keep_best
-
-    own_side, other_side = sides_of(candidates.direction)
-    known = candidates.known.indptr, candidates.known.indices
-    best, scores = empty_heaps(len(ids), min(k, candidates.ids.size))
-    queries = padded_vectors(candidates.queries(embeddings, ids, own_side))
-    columns = COLUMNS if tiles is None else max(1, candidates.ids.size)
-    for start in range(0, candidates.ids.size, columns):
-        some = candidates.ids[start : start + columns]
-        block = as_tiles(embeddings.vectors(other_side, some)) if tiles is None else tiles
-        keep_best(queries, ids, block, some, *known, scores, best)
-    return best_first(best, scores, k)
+EXACT = LaidOut({})
 
 
 def best_vectors(queries: Scores, vectors: Scores, k: int) -> BestEdges:

@@ -21,7 +21,7 @@ from arcvec.evaluation.log_odds import Matrix
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.kernels.heaps import BestEdges, best_first, empty_heaps
-from arcvec.recommendation.exact import Candidates, Direction, Search, best_of, sides_of
+from arcvec.recommendation.exact import EXACT, Candidates, Direction, Search, sides_of
 from arcvec.storage.atomic import new_file
 from arcvec.storage.headers import read_header, sealed, write_json
 
@@ -283,8 +283,7 @@ class Reranker(EdgeScorer):
         return features.blocks(ids, proposed, num_best, candidates)
 
     def _propose(self, ids: NodeIds, k: int, candidates: Candidates) -> BestEdges:
-        find = best_of if self.index is None else self.index.best_of
-        return find(self.embeddings, ids, k, candidates)
+        return (self.index or EXACT).best_of(self.embeddings, ids, k, candidates)
 
     @cached_property
     def _features(self) -> Mapping[Direction, PairFeatures]:
