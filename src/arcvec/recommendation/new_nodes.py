@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -144,14 +145,15 @@ class _Likelihood:
         )
         targets, sources = targets[targets < num_known], sources[sources < num_known]
         # The other ends, whether the node is the source of the pair, weight and label.
-        negatives = np.setdiff1d(self.sample, targets)
+        without = partial(np.setdiff1d, assume_unique=True)
+        negatives = without(self.sample, targets)
         pairs = [(targets, True, 1.0, 1.0), (negatives, True, *self.non_edge)]
         if not self.symmetric:
             pairs += [
                 (sources, False, 1.0, 1.0),
-                (np.setdiff1d(self.sample, sources), False, *self.non_edge),
-                (np.setdiff1d(sources, targets), True, *self.reversed_edge),
-                (np.setdiff1d(targets, sources), False, *self.reversed_edge),
+                (without(self.sample, sources), False, *self.non_edge),
+                (without(sources, targets), True, *self.reversed_edge),
+                (without(targets, sources), False, *self.reversed_edge),
             ]
         inputs = [self.inputs(rows[others], of_sources=forward) for others, forward, *_ in pairs]
         sizes = [len(part) for part in inputs]
