@@ -48,11 +48,7 @@ class EdgeScorer(ABC):
 
 
 class WeightedRows:
-    """Rows times a weight for each column, computed lazily; their columns in another order first.
-
-    >>> WeightedRows(np.ones((3, 2), dtype=np.float32), [2, -1])[0]
-    array([ 2., -1.], dtype=float32)
-    """
+    """Rows, their columns in another order, times a weight for each; computed when read."""
 
     def __init__(
         self, rows: NDArray[np.floating], weights: ArrayLike, columns: ArrayLike | None = None
@@ -173,7 +169,6 @@ class EdgeEmbeddings(EdgeScorer):
         return int(self.target.shape[1]) * (2 if self.weights is None else 1)
 
     def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
-        """Return the score of each edge sources[i] -> targets[i]."""
         if self.has_one_space:
             return _paired_products(self.target, sources, self.target, targets, self.weights)
         scores = _paired_products(self.source, sources, self.target, targets)
@@ -183,7 +178,6 @@ class EdgeEmbeddings(EdgeScorer):
         return scores * np.float32(0.5)
 
     def score_all_targets(self, sources: NodeIds) -> Scores:
-        """Return the scores of every source against every node: (len(sources), num_nodes)."""
         return self.vectors("source", sources) @ self.vectors("target").T
 
     def vectors(self, side: Side, ids: NodeIds | slice = slice(None)) -> Scores:
@@ -322,7 +316,6 @@ class ProjectionMixture(EdgeScorer):
         return 2 * int(self.source.shape[0] * self.source.shape[2])
 
     def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
-        """Return the score of each edge sources[i] -> targets[i]."""
         scores = np.zeros(len(sources), dtype=np.float32)
         for weight, left, right in zip(self.mixture, self.source, self.target, strict=True):
             scores += weight * np.maximum(_paired_products(left, sources, right, targets), 0)

@@ -8,7 +8,7 @@ import pytest
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.recommendation.exact import Candidates
-from arcvec.recommendation.features import NAMES, PairFeatures
+from arcvec.recommendation.rerank import NAMES, PairFeatures
 
 
 def random_graph(directed, seed=0, num_nodes=12, num_edges=40):

@@ -142,11 +142,6 @@ class WatchYourStep(Method):
     def fit(self, graph: Graph) -> EdgeEmbeddings:
         """Return the vectors of all nodes; a ValueError above `max_nodes`."""
         refuse_above(self.max_nodes, graph, "Watch Your Step trains on")
-        source, target, hop_weights = self._train(graph)
-        facts = {"hop_weights": hop_weights.tolist()}
-        return two_sides("watch-your-step", self, graph, source.numpy(), target.numpy(), **facts)
-
-    def _train(self, graph: Graph) -> tuple[Tensor, Tensor, Tensor]:
         generator = Generator().manual_seed(self.seed)
         shape = (graph.num_nodes, self.dim // 2)
         bound = 0.1 if graph.num_edges else 0.0
@@ -175,7 +170,9 @@ class WatchYourStep(Method):
                 # Averaged over pairs, so that the penalty weighs alike on graphs of all sizes.
                 (loss / graph.num_nodes**2).backward()  # type: ignore[no-untyped-call]
             optimiser.step()
-        return source.detach(), target.detach(), torch.softmax(logits, 0).detach()
+        sides = source.detach().numpy(), target.detach().numpy()
+        hop_weights = torch.softmax(logits, 0).tolist()
+        return two_sides("watch-your-step", self, graph, *sides, hop_weights=hop_weights)
 
 
 def graph_likelihood_of_rows(scores: Tensor, expected: Tensor, is_edge: Tensor) -> Tensor:

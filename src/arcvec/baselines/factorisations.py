@@ -212,7 +212,6 @@ class NodePositions(EdgeScorer):
         return int(self.positions.shape[1])
 
     def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
-        """Return the score of each edge sources[i] -> targets[i]."""
         scores = np.empty(len(sources), dtype=np.float32)
         for block in blocks(len(sources)):
             apart = self.positions[sources[block]] - self.positions[targets[block]]
@@ -220,7 +219,6 @@ class NodePositions(EdgeScorer):
         return scores
 
     def score_all_targets(self, sources: NodeIds) -> Scores:
-        """Return the scores of every source against every node: (len(sources), num_nodes)."""
         distances: Scores = cdist(self.positions[sources], self.positions).astype(np.float32)
         return -distances
 

@@ -52,7 +52,6 @@ class PathSums(EdgeScorer):
     backward: Sequence[bool] = ()
 
     def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
-        """Return the score of each edge sources[i] -> targets[i]."""
         if not self.graph.directed:
             sources, targets = np.minimum(sources, targets), np.maximum(sources, targets)
         order = np.argsort(sources, kind="stable")
@@ -63,7 +62,6 @@ class PathSums(EdgeScorer):
         return scores
 
     def score_all_targets(self, sources: NodeIds) -> Scores:
-        """Return the scores of every source against every node: (len(sources), num_nodes)."""
         return np.asarray(path_sums_of_all(self.paths, self.arriving, sources))
 
     @cached_property
@@ -86,7 +84,6 @@ class SharedFraction(PathSums):
         return self._divide(super().score(sources, targets), sources, targets)
 
     def score_all_targets(self, sources: NodeIds) -> Scores:
-        """Return the scores of every source against every node: (len(sources), num_nodes)."""
         return self._divide(super().score_all_targets(sources), sources[:, None], slice(None))
 
     def _divide(self, shared: Scores, sources: NodeIds, targets: Any) -> Scores:
@@ -175,9 +172,17 @@ class ResourceAllocation(Method):
 def _shared(graph: Graph, node_weights: _Weights, scorer: type[PathSums] = PathSums) -> PathSums:
     """Return the scorer of the paths u -> z <- v, whatever the weights of their edges."""
     unweighted = graph if graph.weights is None else replace(graph, weights=None)
-    ones, steps = np.ones(graph.num_nodes), [0.0, 1.0]
-    leaving, backward = [ones, node_weights], [False, True]
-    return scorer(unweighted, graph.nodes, leaving, steps, ones, backward)
+    ones = np.ones(graph.num_nodes)
+    return zigzag(unweighted, [ones, node_weights], ones, scorer)
+
+
+def zigzag(
+    graph: Graph, leaving: Sequence[_Weights], arriving: _Weights, scorer: type[PathSums] = PathSums
+) -> PathSums:
+    """Return the scorer of the paths u -> x <- y -> ... of as many steps as there are `leaving`."""
+    count = len(leaving)
+    step_weights, backward = [0.0] * (count - 1) + [1.0], [i % 2 == 1 for i in range(count)]
+    return scorer(graph, graph.nodes, leaving, step_weights, arriving, backward)
 
 
 class Katz(Method):
@@ -208,7 +213,7 @@ class ThreePaths(Method):
         (out, into), _ = strengths(graph)
         ends = [inverse_power(degrees, self.degree_exponent) for degrees in (out, into)]
         middle = [inverse_power(degrees, 0.5) for degrees in (into, out)]
-        return three_steps(graph, [ends[0], *middle], ends[1])
+        return zigzag(graph, [ends[0], *middle], ends[1])
 
 
 class ThreePathsOverDegree(ThreePaths):
@@ -228,16 +233,10 @@ class ItemCosine(Method):
         """Return a scorer that keeps the graph."""
         norms = adjacency(graph).power(2).sum(axis=0)
         ones, inverse = np.ones(graph.num_nodes), inverse_power(norms, 0.5)
-        scorer = three_steps(graph, [ones, inverse, ones], inverse)
+        scorer = zigzag(graph, [ones, inverse, ones], inverse)
         if graph.directed:
             return scorer
-        return MeanScore(scorer, three_steps(graph, [inverse, ones, inverse], ones), graph.nodes)
-
-
-def three_steps(graph: Graph, leaving: Sequence[_Weights], arriving: _Weights) -> PathSums:
-    """Return the scorer of the paths u -> x <- y -> v."""
-    steps = [0.0, 0.0, 1.0]
-    return PathSums(graph, graph.nodes, leaving, steps, arriving, backward=[False, True, False])
+        return MeanScore(scorer, zigzag(graph, [inverse, ones, inverse], ones), graph.nodes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,12 +248,10 @@ class MeanScore(EdgeScorer):
     nodes: NodeNames
 
     def score(self, sources: NodeIds, targets: NodeIds) -> Scores:
-        """Return the score of each edge sources[i] -> targets[i]."""
         first, second = (part.score(sources, targets) for part in (self.first, self.second))
         return (first + second) * np.float32(0.5)
 
     def score_all_targets(self, sources: NodeIds) -> Scores:
-        """Return the scores of every source against every node: (len(sources), num_nodes)."""
         first, second = (part.score_all_targets(sources) for part in (self.first, self.second))
         return (first + second) * np.float32(0.5)
 

@@ -51,7 +51,6 @@ class TunedVectors(Method):
         return two_sides(self.name, chosen, graph, *chosen.vectors(graph))
 
     def _choose(self, graph: Graph) -> Self:
-        """Return the method with one value for each setting."""
         values = ([(value,) for value in getattr(self, name)] for name in self.tuned)
         candidates = [
             self.model_copy(update=dict(zip(self.tuned, combination, strict=True)))
@@ -76,12 +75,6 @@ class IALS(TunedVectors):
     the degree of its node, without which the method ranks worse on some graphs (Rendle et al.,
     2021). The package `implicit` has no such penalty; the equations are those of arcvec's own
     order, without nodes that walks reach. Self-loops do not count.
-
-    >>> graph = Graph.from_edges([0, 0, 1, 1, 2], [3, 4, 3, 4, 3])
-    >>> method = IALS(dim=4, non_edge_weight=(0.1,), penalty=(1.0,), degree_exponent=(1.0,))
-    >>> scores = method.fit(graph).score(np.array([2, 2]), np.array([4, 1]))
-    >>> bool(scores[0] > scores[1])
-    True
     """
 
     name: ClassVar[str] = "ials"

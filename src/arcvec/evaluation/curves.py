@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from arcvec.parallel.alone import Alone
 
-BLOCK_NEGATIVES = 1 << 22
-"""Negatives sorted at once."""
-
+BLOCK_NEGATIVES = 1 << 22  # sorted at once
 _ALONE = Alone()
 Scores = NDArray[np.floating]
 
@@ -32,9 +30,6 @@ class Areas(NamedTuple):
         """Return the areas under the curves of all workers' scores, given those of this one.
 
         Each worker compares its negatives with all positives, of which there are fewer.
-
-        >>> Areas.of(np.array([3.0, 1.0]), np.array([2.0]))
-        Areas(auc=0.5, average_precision=0.8333333333333333)
         """
         ascending = np.sort(np.concatenate(workers.gather(positive)))
         below, not_above = np.zeros((2, ascending.size), dtype=np.int64)

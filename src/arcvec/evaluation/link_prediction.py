@@ -18,8 +18,7 @@ from arcvec.notebook import html_table
 from arcvec.parallel.alone import Alone
 from arcvec.parallel.partition import Partition
 
-BLOCK_PAIRS = 1 << 16
-"""Pairs of nodes scored between two reports of the progress."""
+BLOCK_PAIRS = 1 << 16  # scored between two reports of the progress
 
 # Numbers of the report that are means over edges -> measure and k.
 _OVER_EDGES: dict[str, tuple[str, float]] = {
@@ -157,9 +156,8 @@ def _sample(num_edges: int, max_edges: int | None, seed: int) -> NDArray[np.bool
     """Return which edges are in a uniform sample, or all of them if there are no more."""
     if max_edges is None or max_edges >= num_edges:
         return np.ones(num_edges, dtype=np.bool_)
-    is_sampled = np.zeros(num_edges, dtype=np.bool_)
-    is_sampled[np.random.default_rng(seed).choice(num_edges, max_edges, replace=False)] = True
-    return is_sampled
+    drawn = np.random.default_rng(seed).choice(num_edges, max_edges, replace=False)
+    return np.isin(np.arange(num_edges), drawn)
 
 
 def _owned(edges: EdgeArray, split: Split, workers: Alone) -> NDArray[np.bool_]:
@@ -193,12 +191,11 @@ def _areas(
     """Return the areas by name, given this worker's part of test edges and negatives."""
     # In one go: a source costs once, even if it is in all parts.
     scores = _score(scorer, np.concatenate(pairs), advance)
-    positive, random, *directed = np.split(scores, np.cumsum([len(part) for part in pairs[:-1]]))
-    areas = against_random = Areas.of(positive, random, workers)
+    positive, *parts = np.split(scores, np.cumsum([len(part) for part in pairs[:-1]]))
+    against_random, areas = (Areas.of(positive, parts[i], workers) for i in (0, -1))
     auc_reversed = None
-    for negative in directed:
-        areas = Areas.of(positive, negative, workers)
-        backward = Areas.of(positive, negative[split.are_reversed(pairs[-1])], workers)
+    if len(parts) == 2:
+        backward = Areas.of(positive, parts[1][split.are_reversed(pairs[-1])], workers)
         auc_reversed = None if np.isnan(backward.auc) else backward.auc
     return {
         "auc": areas.auc,

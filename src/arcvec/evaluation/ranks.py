@@ -1,8 +1,4 @@
-"""Ranks of edges among all nodes, and what a recommender is measured by: numbers per source.
-
-Every measure is a function of ranks, written once: an edge that is ranked by itself is a source
-with one target.
-"""
+"""Ranks of edges among all nodes, and what a recommender is measured by: numbers per source."""
 
 from __future__ import annotations
 
@@ -19,8 +15,7 @@ from arcvec.graph.names import EdgeArray, NodeIds
 from arcvec.kernels.heaps import best_first, empty_heaps
 from arcvec.parallel.alone import Alone
 
-BLOCK_SCORES = 1 << 23
-"""Scores held at once while ranking: 32 MB, which many caches hold."""
+BLOCK_SCORES = 1 << 23  # held at once while ranking: 32 MB, which many caches hold
 
 Numbers = NDArray[np.float64]
 
@@ -147,7 +142,6 @@ def rank_edges(scorer: EdgeScorer, edges: EdgeArray, known: Graph) -> Numbers:
     """Return the rank of each edge's target among all nodes, 1 for the best: (m,) float64.
 
     Targets of other given edges of the source are no candidates either; see `Ranking` for the rest.
-    An undirected edge is ranked once, as it is stored: its target given its source.
     """
     return Ranking.of(scorer, edges, known).alone
 

@@ -62,7 +62,6 @@ class VectorIndex:
     def best_of(
         self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates
     ) -> BestEdges:
-        """Return the answers of `top_k` for a few nodes at once; some edges may be missed."""
         direction = candidates.direction
         if self.side != indexed_side(embeddings, direction):
             raise ValueError(
@@ -79,7 +78,7 @@ class VectorIndex:
             )
         short = np.flatnonzero(best[:, -1] < 0)
         if short.size:
-            best[short], scores[short] = exact.best_of(embeddings, ids[short], k, candidates)
+            best[short], scores[short] = exact.EXACT.best_of(embeddings, ids[short], k, candidates)
         return best, scores
 
     def _levels(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,15 +148,14 @@ def load_calibration(result: str | Path, embeddings: EdgeEmbeddings) -> Calibrat
         )
     keys = Calibration.__dataclass_fields__
     values = read_header(path, FORMAT, [FORMAT_VERSION], keys, is_sealed=True)
-    fields: dict[str, Any] = {key: values[key] for key in keys}
-    fields["vectors"] = tuple(fields["vectors"])
-    if fields["vectors"] != embeddings.fingerprints:
+    if tuple(values["vectors"]) != embeddings.fingerprints:
         raise ValueError(
             f"{path}: made for other vectors than those of the result; "
             "make it again with: arcvec calibrate RESULT --graph GRAPH"
         )
-    fields["bins"] = tuple(ReliabilityBin(**bin) for bin in fields["bins"])
-    return Calibration(**fields)
+    bins = tuple(ReliabilityBin(**bin) for bin in values["bins"])
+    fields = {key: values[key] for key in keys}
+    return Calibration(**fields | {"bins": bins, "vectors": embeddings.fingerprints})
 
 
 def _drawn_pairs(

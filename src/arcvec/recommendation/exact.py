@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arcvec.embeddings import EdgeEmbeddings, Scores, Side
+from arcvec.embeddings import SIDES, EdgeEmbeddings, Scores, Side
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.kernels.heaps import BestEdges, best_first, empty_heaps
@@ -48,10 +48,6 @@ class Candidates:
     ) -> Candidates:
         """Return the candidates among `nodes` that pass all filters.
 
-        >>> nodes = NodeNames.from_strings("abcd")
-        >>> Candidates.of(nodes, "targets", only=np.array([3, 1, 0]), without=np.array([1])).ids
-        array([0, 3], dtype=int32)
-
         Args:
             exclude: graph of the known edges; nodes are matched by name.
             only, without: ids of the nodes that may be recommended, and of nodes that may not.
@@ -85,8 +81,7 @@ class Candidates:
     def queries(self, embeddings: EdgeEmbeddings, ids: NodeIds, side: Side) -> Scores:
         """Return a vector for each node, whose products with those of the other side are scores.
 
-        The popularity of a candidate is its mean score over all nodes, which is its product with
-        their mean vector.
+        The popularity of a candidate is its product with the mean vector of all nodes.
         """
         vectors = embeddings.vectors(side, ids)
         if self.popularity == 1:
@@ -239,69 +234,64 @@ def top_k_blocks(
     """Return an iterator over some nodes and their answers of `top_k`, in bounded memory."""
     if k < 1:
         raise ValueError(f"expected k of at least 1, got {k}")
-    find = best_of if index is None else index.best_of
+    find = (index or EXACT).best_of
     blocks = (ids[start : start + ROWS] for start in range(0, len(ids), ROWS))
     return ((block, *find(embeddings, block, k, candidates)) for block in blocks)
 
 
 @dataclass(frozen=True, eq=False)
 class LaidOut:
-    """All nodes in the layout of the kernel, by direction, for many small searches."""
+    """Search by all products; `tiles` are all nodes in the layout of the kernel, for many searches.
+
+    Without tiles, candidates are laid out in each search, some at a time.
+    """
 
     tiles: Mapping[Direction, Scores]
 
     @classmethod
     def of(cls, embeddings: EdgeEmbeddings) -> LaidOut:
         """Lay out the nodes of a result."""
-        from arcvec.kernels.topk import TILE
-
-        target, source = (as_tiles(embeddings.vectors(s), TILE) for s in ("target", "source"))
+        source, target = (as_tiles(embeddings.vectors(side)) for side in SIDES)
         return cls({"targets": target, "sources": source})
 
     def best_of(
         self, embeddings: EdgeEmbeddings, ids: NodeIds, k: int, candidates: Candidates
     ) -> BestEdges:
-        """Return what the function `best_of` does."""
-        tiles = self.tiles[candidates.direction] if candidates.allowed.all() else None
-        return best_of(embeddings, ids, k, candidates, tiles)
+        from arcvec.kernels.topk import keep_best
+
+        own_side, other_side = sides_of(candidates.direction)
+        tiles = self.tiles.get(candidates.direction) if candidates.allowed.all() else None
+        known = candidates.known.indptr, candidates.known.indices
+        best, scores = empty_heaps(len(ids), min(k, candidates.ids.size))
+        queries = padded_vectors(candidates.queries(embeddings, ids, own_side))
+        columns = COLUMNS if tiles is None else max(1, candidates.ids.size)
+        for start in range(0, candidates.ids.size, columns):
+            some = candidates.ids[start : start + columns]
+            block = as_tiles(embeddings.vectors(other_side, some)) if tiles is None else tiles
+            keep_best(queries, ids, block, some, *known, scores, best)
+        return best_first(best, scores, k)
 
 
-def best_of(
-    embeddings: EdgeEmbeddings,
-    ids: NodeIds,
-    k: int,
-    candidates: Candidates,
-    tiles: Scores | None = None,
-) -> BestEdges:
-    """Return the answers of `top_k` for a few nodes; `tiles` are all candidates, if laid out."""
-    from arcvec.kernels.topk import TILE, keep_best
-
-    own_side, other_side = sides_of(candidates.direction)
-    known = candidates.known.indptr, candidates.known.indices
-    best, scores = empty_heaps(len(ids), min(k, candidates.ids.size))
-    queries = padded_vectors(candidates.queries(embeddings, ids, own_side))
-    columns = COLUMNS if tiles is None else max(1, candidates.ids.size)
-    for start in range(0, candidates.ids.size, columns):
-        some = candidates.ids[start : start + columns]
-        block = as_tiles(embeddings.vectors(other_side, some), TILE) if tiles is None else tiles
-        keep_best(queries, ids, block, some, *known, scores, best)
-    return best_first(best, scores, k)
+EXACT = LaidOut({})
 
 
 def best_vectors(queries: Scores, vectors: Scores, k: int) -> BestEdges:
     """Return the rows of `vectors` with the largest inner products, and these, best first."""
-    from arcvec.kernels.topk import TILE, keep_best
+    from arcvec.kernels.topk import keep_best
 
     best, scores = empty_heaps(len(queries), min(k, len(vectors)))
     no_node, rows = np.full(len(queries), -1), np.arange(len(vectors), dtype=np.int32)
     no_edges = np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int32)
-    tiles = as_tiles(vectors, TILE)
-    keep_best(padded_vectors(queries), no_node, tiles, rows, *no_edges, scores, best)
+    blocks = padded_vectors(queries), no_node, as_tiles(vectors)
+    keep_best(*blocks, rows, *no_edges, scores, best)
     return best_first(best, scores, k)
 
 
-def as_tiles(vectors: Scores, width: int) -> Scores:
+def as_tiles(vectors: Scores, width: int | None = None) -> Scores:
     """Return vectors as columns of tiles, as the kernels read them: (t, d, width)."""
+    from arcvec.kernels.topk import TILE
+
+    width = width or TILE
     padded = padded_vectors(vectors, width)
     return np.ascontiguousarray(padded.reshape(-1, width, padded.shape[1]).transpose(0, 2, 1))
 

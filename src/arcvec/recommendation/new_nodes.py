@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,10 @@ def add_nodes(
             "already; edges among known nodes need a new fit"
         )
     nodes = NodeNames(np.concatenate([embeddings.nodes.text, new.text]))
-    linked = _as_scored(embeddings, edges).over(nodes)
-    usual = None if graph is None else _as_scored(embeddings, graph)
-    likelihood = _Likelihood(embeddings, linked, usual, seed)
+    if embeddings.is_symmetric:
+        edges, graph = edges.undirected, graph and graph.undirected
+    linked = edges.over(nodes)
+    likelihood = _Likelihood(embeddings, linked, graph, seed)
     num_new_ends = (linked.row_of_entry >= known).astype(np.int8) + (linked.indices >= known)
     if not num_new_ends.all():
         logger.info("%d edges between known nodes are passed over", (num_new_ends == 0).sum())
@@ -94,7 +96,8 @@ class _Likelihood:
         rows: (known, p), of known nodes: source and target side by side, or one vector for both.
         mean, precision: of the prior.
         sample: ids of the known nodes that serve as negatives.
-        degree: out-edges of an average node, the total weight of a node's negatives.
+        non_edge, reversed_edge: weights and labels; all negatives weigh as much as the out-edges
+            of an average node.
     """
 
     def __init__(
@@ -117,10 +120,14 @@ class _Likelihood:
         first = len(self.rows) if graph is None else 0
         graph = linked if graph is None else graph
         ends = (graph.row_of_entry >= first).sum() + (graph.indices >= first).sum()
-        self.degree = float(ends / 2 / max(1, graph.num_nodes - first))
-        weight, label = _reversed_edge(embeddings.settings)
-        weight = REVERSED_WEIGHT if weight is None else weight
-        self.reversed_edge = weight, graph.return_probability if label is None else label
+        degree = float(ends / 2 / max(1, graph.num_nodes - first))
+        self.non_edge = degree / max(1, len(self.sample)), 0.0
+        trained = embeddings.settings.get("settings", {}).get("negatives", {})
+        weight, label = trained.get("reversed_weight"), trained.get("reversed_label")
+        self.reversed_edge = (
+            REVERSED_WEIGHT if weight is None else weight,
+            graph.return_probability if label is None else label,
+        )
 
     def inputs(self, rows: Matrix, *, of_sources: bool) -> Matrix:
         """Return inputs whose product with the row of a new node is its score with `rows`."""
@@ -150,35 +157,18 @@ class _Likelihood:
             for graph in (linked, linked.transposed)
         )
         targets, sources = targets[targets < num_known], sources[sources < num_known]
-        non_edge = self.degree / max(1, len(self.sample)), 0.0
-        # The other end, whether the node is the source of the pair, weight and label.
-        pairs = [
-            (targets, True, 1.0, 1.0),
-            (np.setdiff1d(self.sample, targets), True, *non_edge),
-        ]
+        # The other ends, whether the node is the source of the pair, weight and label.
+        without = partial(np.setdiff1d, assume_unique=True)
+        negatives = without(self.sample, targets)
+        pairs = [(targets, True, 1.0, 1.0), (negatives, True, *self.non_edge)]
         if not self.symmetric:
             pairs += [
                 (sources, False, 1.0, 1.0),
-                (np.setdiff1d(self.sample, sources), False, *non_edge),
-                (np.setdiff1d(sources, targets), True, *self.reversed_edge),
-                (np.setdiff1d(targets, sources), False, *self.reversed_edge),
+                (without(self.sample, sources), False, *self.non_edge),
+                (without(sources, targets), True, *self.reversed_edge),
+                (without(targets, sources), False, *self.reversed_edge),
             ]
         inputs = [self.inputs(rows[others], of_sources=forward) for others, forward, *_ in pairs]
         sizes = [len(part) for part in inputs]
         weights, labels = (np.repeat([kind[i] for kind in pairs], sizes) for i in (2, 3))
         return fit_log_odds(np.concatenate(inputs), labels, weights, self.mean, self.precision)
-
-
-def _as_scored(embeddings: EdgeEmbeddings, graph: Graph) -> Graph:
-    """Return the graph, undirected if scores are symmetric."""
-    if not (embeddings.is_symmetric and graph.directed):
-        return graph
-    return Graph.from_edges(*graph.edges(), nodes=graph.nodes, directed=False)
-
-
-def _reversed_edge(settings: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Return weight and label of a reversed one-way edge in the training; None if not known."""
-    for name in ("settings", "negatives"):
-        inner = settings.get(name)
-        settings = inner if isinstance(inner, Mapping) else {}
-    return settings.get("reversed_weight"), settings.get("reversed_label")

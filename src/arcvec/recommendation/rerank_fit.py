@@ -17,18 +17,21 @@ from scipy.optimize import minimize
 
 from arcvec.embeddings import EdgeEmbeddings, Scores
 from arcvec.evaluation.curves import roc_auc
-from arcvec.evaluation.log_odds import fit_log_odds
+from arcvec.evaluation.log_odds import Matrix, fit_log_odds
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import EdgeArray, NodeIds
 from arcvec.graph.non_edges import draw_non_edges
 from arcvec.graph.split import cut_edges
 from arcvec.method import Method
-from arcvec.recommendation.exact import Candidates, Direction, best_of
-from arcvec.recommendation.features import COUNTS, NAMES, VECTORS, Features, PairFeatures
+from arcvec.recommendation.exact import EXACT, Candidates, Direction
 from arcvec.recommendation.rerank import (
+    COUNTS,
+    NAMES,
     NUM_BEST,
+    VECTORS,
+    Features,
     Head,
-    Matrix,
+    PairFeatures,
     Question,
     Reranker,
     RerankModel,
@@ -168,7 +171,7 @@ class _Lists:
         wanted = Graph.from_edges(*edges.T, nodes=features.graph.nodes)
         known = features.graph if direction == "targets" else features.graph.transposed
         candidates = Candidates.of(features.graph.nodes, direction, exclude=known)
-        proposed, _ = best_of(embeddings, ids, num_best, candidates)
+        proposed, _ = EXACT.best_of(embeddings, ids, num_best, candidates)
         parts = []
         for rows, chosen, measured in features.blocks(ids, proposed, num_best, candidates):
             row, column = np.nonzero(chosen >= 0)
