@@ -3,7 +3,6 @@
 import contextlib
 import http.client
 import os
-import re
 import socket
 import struct
 import time
@@ -89,12 +88,6 @@ def memory(server):
     """Return the MiB of memory a server takes."""
     lines = Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
-
-
-def num_refused(server):
-    """Return how many requests a server refused with 503."""
-    text = server.get("/metrics").body.decode()
-    return sum(int(number) for number in re.findall(r'status="503"} (\d+)', text))
 
 
 def open_files(server):

@@ -116,7 +116,7 @@ def _announce(line: str) -> None:
 
 def _require_extra() -> None:
     """Raise an `ImportError` with the install command if the extra `serve` is missing."""
-    for name in ("fastapi", "httptools", "prometheus_client", "uvicorn"):
+    for name in ("fastapi", "prometheus_client", "uvicorn"):
         if find_spec(name) is None:
             raise ImportError(
                 f"the server needs {name}; install it with: pip install 'arcvec[serve]'"

@@ -102,14 +102,12 @@ def _add_questions(app: FastAPI, service: Service) -> None:
 
     @get("/v1/recommend", response_model=one, summary="The best new edges of a node")
     async def recommend(asked: Annotated[schemas.RecommendQuestion, Query()]) -> Response:
-        how = asked.k, asked.direction, asked.popularity
-        (answer,) = await service.recommend([asked.node], *how)
+        (answer,) = await service.recommend([asked.node], asked)
         return Response(answer, media_type="application/json")
 
     @post("/v1/recommend", response_model=many, summary="The best new edges of many nodes")
     async def recommend_many(asked: schemas.RecommendBody) -> Response:
-        how = asked.k, asked.direction, asked.popularity
-        answers = await service.recommend(asked.nodes, *how)
+        answers = await service.recommend(asked.nodes, asked)
         # Joined once: further copies of an answer of megabytes would take memory.
         answers[0] = b'{"answers": [' + answers[0]
         answers[-1] += b"]}"
@@ -136,10 +134,6 @@ async def _scores(service: Service, pairs: list[list[str]]) -> list[float | None
 def _add_error_handlers(app: FastAPI) -> None:
     """Answer every error with `{"error": ...}`."""
 
-    @app.exception_handler(Refusal)
-    async def refused(_: Request, refusal: Refusal) -> Response:
-        return refusal.response()
-
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
         problem = error.errors()[0]
@@ -148,6 +142,8 @@ def _add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: HTTPException) -> Response:
+        if isinstance(error, Refusal):
+            return error.response()
         path, headers = request.url.path[:200], dict(error.headers or {})
         if error.status_code == 404:
             words = f"{path}: no such page; /openapi.json lists those there are"

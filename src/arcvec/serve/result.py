@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import merge
 from pathlib import Path
@@ -19,7 +19,6 @@ from arcvec.recommendation.exact import LaidOut
 from arcvec.recommendation.rerank import Reranker, load_reranker
 from arcvec.view.plane import graph_over
 
-_ATTEMPTS = 10  # reads of a folder that is replaced meanwhile
 _NAMES_PER_SORT = 4096
 _MAX_COMPLETIONS = 1000
 _MAX_RANKED = 100_000  # matching names; of more, only the first in order are ranked
@@ -106,29 +105,22 @@ class Served:
 
 
 def load_served(result: Path, open_graph: Callable[[], Graph] | None = None) -> Served:
-    """Load a result folder; again if it was replaced meanwhile, so that two results never mix."""
-    for _ in range(_ATTEMPTS):
-        before, error = _identity(result), None
-        try:
-            embeddings = EdgeEmbeddings.load(result, mmap=False)
-        except (OSError, ValueError) as caught:
-            error = caught
-        if before != _identity(result):
-            continue
-        if error is not None:
-            raise error
-        in_memory = replace(embeddings, nodes=NodeNames(np.array(embeddings.nodes.text)))
-        served = Served.of(in_memory, None if open_graph is None else open_graph())
-        if not served.has_graph:
-            return served
-        second = load_reranker(result, in_memory, served.known, served.laid_out)
-        return replace(served, second_stage=second)
-    raise ValueError(f"{result}: changed {_ATTEMPTS} times while it was read; write it less often")
+    """Load a result folder, and the graph of its known edges."""
+    before = _identity(result)
+    embeddings = EdgeEmbeddings.load(result, mmap=False)
+    if before != _identity(result):  # its files may be those of two results
+        raise ValueError(f"{result}: replaced while it was read; load it again")
+    in_memory = replace(embeddings, nodes=NodeNames(np.array(embeddings.nodes.text)))
+    served = Served.of(in_memory, None if open_graph is None else open_graph())
+    if not served.has_graph:
+        return served
+    second = load_reranker(result, in_memory, served.known, served.laid_out)
+    return replace(served, second_stage=second)
 
 
-def _identity(folder: Path) -> tuple[int, int, int] | None:
-    try:
-        status = os.stat(folder)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino, status.st_ctime_ns
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return numbers that change when a folder is replaced; None if there is none."""
+    with suppress(OSError):
+        status = folder.stat()
+        return status.st_ino, status.st_ctime_ns
+    return None

@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import islice
-from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -20,13 +19,11 @@ from arcvec.embeddings import Scores
 from arcvec.recommendation.exact import Direction, top_k
 from arcvec.serve.gate import Metrics, Refusal, overloaded
 from arcvec.serve.result import Served
-from arcvec.serve.schemas import ServeSettings
+from arcvec.serve.schemas import ServeSettings, Wanted
 
 logger = logging.getLogger(__name__)
 
 _MAX_CACHED_K = 100  # a thousand longer answers would fill megabytes
-_QUICK_PRODUCTS = 40_000_000  # takes a few milliseconds, less than a switch of threads costs
-_ONE_SEARCH = Lock()  # compiled loops must not run in two threads at once
 
 
 class Asked(NamedTuple):
@@ -41,7 +38,7 @@ class Asked(NamedTuple):
 class Batches:
     """Recommendations from one result: while one batch is searched for, the next one gathers.
 
-    Equal questions are answered once. `worker` does searches that take long.
+    Equal questions are answered once. `worker` has one thread: compiled loops must not run in two.
     """
 
     def __init__(
@@ -51,43 +48,35 @@ class Batches:
         self._worker, self._settings, self._metrics = worker, settings, metrics
         self._cache: OrderedDict[Asked, bytes] = OrderedDict()
         self._waiting: dict[Asked, asyncio.Future[bytes]] = {}
-        self._task: asyncio.Task[None] | None = None
 
     async def recommend(
         self, nodes: Iterable[int], k: int, direction: Direction, popularity: float = 1
     ) -> list[bytes]:
         """Return the answer about each node, as JSON, or refuse if too many nodes wait."""
         if len(self._waiting) >= self._settings.max_requests:
-            raise overloaded(f"works on {self._settings.max_requests} requests")
+            raise overloaded(self._settings.max_requests)
         answers = [self._answer(Asked(node, k, direction, popularity)) for node in nodes]
         return [one if isinstance(one, bytes) else await one for one in answers]
 
     def _answer(self, asked: Asked) -> bytes | asyncio.Future[bytes]:
-        loop = asyncio.get_running_loop()
         if asked in self._cache:
             self._cache.move_to_end(asked)
             self._metrics.cache_hits.inc()
             return self._cache[asked]
-        if asked not in self._waiting:
-            self._waiting[asked] = loop.create_future()
-        if self._task is None or self._task.done():
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
             self._task = loop.create_task(self._answer_waiting())
-        return self._waiting[asked]
+        return self._waiting.setdefault(asked, loop.create_future())
 
     async def _answer_waiting(self) -> None:
+        loop = asyncio.get_running_loop()
         while self._waiting:
             await asyncio.sleep(0)  # requests that have arrived meanwhile join the batch
             batch = self._next_batch()
             self._metrics.batches.inc()
             self._metrics.batch_nodes.inc(len(batch))
             try:
-                num_products = len(batch) * self.served.laid_out.tiles[batch[0].direction].size
-                is_quick = num_products <= _QUICK_PRODUCTS and batch[0].k <= _MAX_CACHED_K
-                if is_quick and self.served.second_stage is None:
-                    answers = self.search(batch)
-                else:  # in the worker, so that other requests go on
-                    loop = asyncio.get_running_loop()
-                    answers = await loop.run_in_executor(self._worker, self.search, batch)
+                answers = await loop.run_in_executor(self._worker, self.search, batch)
             except Exception as error:
                 for asked in batch:
                     self._waiting.pop(asked).set_exception(error)
@@ -114,21 +103,19 @@ class Batches:
         embeddings, direction = self.served.embeddings, batch[0].direction
         nodes, ids = embeddings.nodes, np.array([asked.node for asked in batch])
         largest_k = min(max(asked.k for asked in batch), len(nodes))
-        known, index = self.served.known, self.served.second_stage or self.served.laid_out
-        with _ONE_SEARCH:
-            best, scores = top_k(
-                embeddings,
-                ids,
-                largest_k,
-                exclude=known,
-                direction=direction,
-                popularity=batch[0].popularity,
-                index=index,
-            )
-        names, best_names = nodes.at(ids), nodes.at(best)
+        best, scores = top_k(
+            embeddings,
+            ids,
+            largest_k,
+            exclude=self.served.known,
+            direction=direction,
+            popularity=batch[0].popularity,
+            index=self.served.second_stage or self.served.laid_out,
+        )
+        rows = zip(batch, nodes.at(ids), nodes.at(best), scores, strict=True)
         return [
-            _as_json(names[i], direction, best_names[i][: asked.k], scores[i][: asked.k])
-            for i, asked in enumerate(batch)
+            _as_json(name, direction, others[: asked.k], values[: asked.k])
+            for asked, name, others, values in rows
         ]
 
 
@@ -145,7 +132,6 @@ class Service:
 
     async def load(self) -> None:
         """Load the newest result and serve it from now on, if it can be read."""
-        _limit_threads(self.settings.threads)  # of this thread, which does quick searches
         served = await asyncio.to_thread(self._load)
         num_nodes = len(served.embeddings.nodes)
         batches = Batches(served, self._worker, self.settings, self.metrics)
@@ -170,13 +156,11 @@ class Service:
             self.metrics.reloads.inc()
             logger.info("result loaded again: %s", self.current.served.embeddings)
 
-    async def recommend(
-        self, names: Sequence[str], k: int, direction: Direction, popularity: float = 1
-    ) -> list[bytes]:
+    async def recommend(self, names: Sequence[str], wanted: Wanted) -> list[bytes]:
         """Return the recommendations for each node, as JSON."""
         current = self.current
         ids = await self.ids(current.served, names)
-        return await current.recommend(ids, k, direction, popularity)
+        return await current.recommend(ids, wanted.k, wanted.direction, wanted.popularity)
 
     async def ids(self, served: Served, names: Sequence[str]) -> list[int]:
         """Return the ids of names in a result; a refusal of an unknown name offers close ones."""
