@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
@@ -17,9 +16,6 @@ from starlette.routing import Route
 from arcvec import __version__
 from arcvec.serve import schemas
 from arcvec.serve.gate import Gate, Refusal, json_response
-from arcvec.serve.result import Served
-from arcvec.serve.schemas import ServeSettings
-from arcvec.serve.server import run_server
 from arcvec.serve.service import Service, plain_score
 
 _SUMMARY = "Scores and recommends the edges of a graph, from a source and a target vector per node."
@@ -34,19 +30,6 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
         503: "Overloaded; ask again later.",
     }.items()
 }
-
-
-def serve_result(
-    load: Callable[[], Served],
-    settings: ServeSettings,
-    address: tuple[str, int],
-    *,
-    token: str | None,
-    ready: Callable[[str], None],
-) -> None:
-    """Serve the API of a result until the process is told to end: see `run_server`."""
-    service = Service(load, settings)
-    run_server(behind_gate(make_app(service), service, token), service, address, ready=ready)
 
 
 def make_app(service: Service) -> FastAPI:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from heapq import merge
 from pathlib import Path
 
 import numpy as np
+from numpy.dtypes import StringDType
 from numpy.typing import NDArray
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
+from arcvec.ingest.ingest import open_graph
+from arcvec.ingest.layout import EdgeFileSettings
 from arcvec.recommendation.exact import LaidOut
 from arcvec.recommendation.rerank import Reranker, load_reranker
 from arcvec.view.plane import graph_over
 
-_NAMES_PER_SORT = 4096
 _MAX_COMPLETIONS = 1000
 _MAX_RANKED = 100_000  # matching names; of more, only the first in order are ranked
 
@@ -35,15 +35,12 @@ class Completion:
 
     def __init__(self, nodes: NodeNames, weights: NDArray[np.integer]) -> None:
         folded = [name.casefold() for name in nodes]
-        # One long sort would block all other threads.
-        starts = range(0, len(folded), _NAMES_PER_SORT)
-        parts = (range(i, min(i + _NAMES_PER_SORT, len(folded))) for i in starts)
-        runs = [sorted(part, key=folded.__getitem__) for part in parts]
-        order = list(merge(*runs, key=folded.__getitem__))
-        self._names = [folded[i] for i in order]
-        self._ids = np.array(order, dtype=np.int64)
+        # Unlike `sorted`, this does not block all other threads.
+        self._ids = np.argsort(np.array(folded, dtype=StringDType()), kind="stable")
+        self._names = [folded[i] for i in self._ids]
         self._weights = weights
-        self._first = self._ranked(0, bisect_right(self._names, ""), len(order))[:_MAX_COMPLETIONS]
+        num_empty = bisect_right(self._names, "")
+        self._first = self._ranked(0, num_empty, len(folded))[:_MAX_COMPLETIONS]
 
     def find(self, prefix: str, limit: int) -> NodeIds:
         """Return the ids of at most `limit` names: the prefix itself, then by weight and name."""
@@ -104,14 +101,16 @@ class Served:
         return {"name": name, "out_degree": out_degree, "in_degree": in_degree}
 
 
-def load_served(result: Path, open_graph: Callable[[], Graph] | None = None) -> Served:
-    """Load a result folder, and the graph of its known edges."""
+def load_served(
+    result: Path, graph: Path | None = None, files: EdgeFileSettings | None = None
+) -> Served:
+    """Load a result folder, and the known edges at `graph`, read as `files` says."""
     before = _identity(result)
     embeddings = EdgeEmbeddings.load(result, mmap=False)
     if before != _identity(result):  # its files may be those of two results
         raise ValueError(f"{result}: replaced while it was read; load it again")
     in_memory = replace(embeddings, nodes=NodeNames(np.array(embeddings.nodes.text)))
-    served = Served.of(in_memory, None if open_graph is None else open_graph())
+    served = Served.of(in_memory, None if graph is None else open_graph(graph, files))
     if not served.has_graph:
         return served
     second = load_reranker(result, in_memory, served.known, served.laid_out)
