@@ -25,8 +25,7 @@ from arcvec.serve.explore import add_page
 from arcvec.serve.gate import MAX_BODY_BYTES
 from arcvec.serve.result import load_served
 from arcvec.serve.schemas import ServeSettings
-from arcvec.serve.server import listen, url_of
-from arcvec.serve.service import Service
+from arcvec.serve.service import Service, listen, url_of
 from arcvec.view.explore.scene import Scene
 from tests.faults.clients import (
     JSON,

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from arcvec.serve.server import MAX_HEAD_BYTES
+from arcvec.serve.service import MAX_HEAD_BYTES
 from tests.serve.processes import running
 
 PATHS = ("/v1/nodes?prefix=a", "/v1/recommend?node=node20", "/metrics", "/openapi.json", "/nowhere")

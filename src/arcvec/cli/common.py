@@ -40,8 +40,15 @@ Quiet = Annotated[bool, Parameter(help="show no progress.")]
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="print JSON.")]
 K = Annotated[int, Parameter(name=["-k", "--k"])]
 Nodes = Annotated[tuple[str, ...], Parameter(negative_iterable=())]
-NumWorkers = Annotated[int | None, Parameter(validator=Number(gte=1))]
-"""The flag --workers; None where the command is for one process, or was started by torchrun."""
+NumWorkers = Annotated[
+    int | None,
+    Parameter(
+        validator=Number(gte=1),
+        help="processes of this machine that share the work, each with its part of the nodes; on "
+        "several machines, start the command with torchrun instead.",
+    ),
+]
+"""None where the command is for one process, or was started by torchrun."""
 
 
 def read_graph(path: Path, files: EdgeFileSettings) -> Graph:

@@ -121,8 +121,6 @@ def recommend(
             what the known edges say; needs --exclude, and leaves out --probability.
         out: .csv, .tsv or .parquet file to write; standard output by default. Of many workers it
             is a folder, in which each of them writes a part.
-        workers: processes of this machine that share the nodes of --all; on several machines,
-            start the command with torchrun instead.
     """
     if everyone == bool(node):
         raise ValueError("expected nodes to recommend for: either --node NAME, or --all")

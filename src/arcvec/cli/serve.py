@@ -50,8 +50,7 @@ def serve(
     """
     _require_extra()
     from arcvec.serve.app import behind_gate, make_app
-    from arcvec.serve.server import run_server
-    from arcvec.serve.service import Service
+    from arcvec.serve.service import Service, run_server
 
     token = _read_token(token_file)
     if token is None and host not in _LOOPBACK:
@@ -87,7 +86,8 @@ def explore(
         open_browser: open the page in the browser.
     """
     _require_extra()
-    from arcvec.serve.explore import explore_result
+    from arcvec.serve.explore import make_explorer
+    from arcvec.serve.service import run_server
 
     def announce(url: str) -> None:
         _announce(f"{url} shows the result; Ctrl-C ends it")
@@ -96,14 +96,10 @@ def explore(
 
     if host not in _LOOPBACK:
         note(f"whoever reaches {host} sees this result")
-    explore_result(
-        partial(load_served, result, graph, files),
-        result.resolve().name,
-        nodes,
-        (host, port),
-        hosts=(*_LOOPBACK, "[::1]") if host in _LOOPBACK else (),
-        ready=announce,
-    )
+    hosts = (*_LOOPBACK, "[::1]") if host in _LOOPBACK else ()
+    load = partial(load_served, result, graph, files)
+    app, service = make_explorer(load, result.resolve().name, nodes, hosts)
+    run_server(app, service, (host, port), ready=announce)
 
 
 def _announce(line: str) -> None:

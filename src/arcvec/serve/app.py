@@ -91,10 +91,8 @@ def _add_questions(app: FastAPI, service: Service) -> None:
     @post("/v1/recommend", response_model=many, summary="The best new edges of many nodes")
     async def recommend_many(asked: schemas.RecommendBody) -> Response:
         answers = await service.recommend(asked.nodes, asked)
-        # Joined once: further copies of an answer of megabytes would take memory.
-        answers[0] = b'{"answers": [' + answers[0]
-        answers[-1] += b"]}"
-        return Response(b", ".join(answers), media_type="application/json")
+        content = b'{"answers": [%s]}' % b", ".join(answers)
+        return Response(content, media_type="application/json")
 
     @get("/v1/nodes", response_model=schemas.Nodes, summary="Nodes by name or prefix")
     async def nodes(asked: Annotated[schemas.NodesQuestion, Query()]) -> Response:
