@@ -30,9 +30,6 @@ from arcvec.serve.schemas import ServeSettings, Wanted
 logger = logging.getLogger(__name__)
 
 MAX_HEAD_BYTES = 1 << 16
-_SHUTDOWN_SECONDS = 10
-_KEEP_ALIVE_SECONDS = 75
-_SWITCH_SECONDS = 0.001  # how long one thread may block the others, as a reload does requests
 _MAX_CACHED_K = 100  # a thousand longer answers would fill megabytes
 
 
@@ -135,9 +132,12 @@ class Service:
     current: Batches
 
     def __init__(self, load: Callable[[], Served], settings: ServeSettings) -> None:
+        import numba
+
+        threads = min(settings.threads, numba.get_num_threads())
         self.settings, self.metrics = settings, Metrics()
         self._load = load
-        self._worker = ThreadPoolExecutor(1, "search", _limit_threads, (settings.threads,))
+        self._worker = ThreadPoolExecutor(1, "search", numba.set_num_threads, (threads,))
         self._suggesting = asyncio.Lock()
 
     async def load(self) -> None:
@@ -205,17 +205,11 @@ def _as_json(node: str, direction: Direction, names: Iterable[str], scores: Scor
     return json.dumps(answer).encode()
 
 
-def _limit_threads(threads: int) -> None:
-    import numba
-
-    numba.set_num_threads(min(threads, numba.get_num_threads()))
-
-
 def run_server(
     app: ASGIApp, service: Service, address: tuple[str, int], *, ready: Callable[[str], None]
 ) -> None:
     """Serve until SIGINT or SIGTERM, `ready` called with the URL; SIGHUP loads a new result."""
-    sys.setswitchinterval(_SWITCH_SECONDS)
+    sys.setswitchinterval(0.001)  # so long may a reload block the requests
     config = uvicorn.Config(
         app,
         http="h11",  # bounds heads, which httptools does not
@@ -228,8 +222,8 @@ def run_server(
         date_header=False,
         proxy_headers=False,
         limit_concurrency=service.settings.max_connections,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=10,
     )
     with (
         listen(*address) as listener,
