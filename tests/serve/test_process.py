@@ -11,6 +11,7 @@ import pytest
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.names import NodeNames
+from arcvec.serve.result import load_served
 from tests.cli.commands import arcvec
 from tests.serve.conftest import make_result
 from tests.serve.processes import running
@@ -100,6 +101,21 @@ def test_a_result_that_cannot_be_read_changes_nothing(tmp_path):
         server.hang_up()
         wait_for(lambda: server.metric("arcvec_reloads_total") == 1)
         assert server.get("/v1/recommend", node="node20", k=20).json != before
+
+
+def test_two_results_never_mix(tmp_path, monkeypatch):
+    make_result("directed").save(tmp_path / "result")
+    load = EdgeEmbeddings.load
+
+    def load_slowly(path, **how):
+        found = load(path, **how)
+        make_result("directed", seed=1).save(path, overwrite=True)
+        return found
+
+    load_served(tmp_path / "result")
+    monkeypatch.setattr(EdgeEmbeddings, "load", load_slowly)
+    with pytest.raises(ValueError, match="replaced while it was read"):
+        load_served(tmp_path / "result")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

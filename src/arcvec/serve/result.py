@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -105,9 +104,9 @@ def load_served(
     result: Path, graph: Path | None = None, files: EdgeFileSettings | None = None
 ) -> Served:
     """Load a result folder, and the known edges at `graph`, read as `files` says."""
-    before = _identity(result)
+    changed_at = result.stat().st_ctime_ns if result.exists() else None
     embeddings = EdgeEmbeddings.load(result, mmap=False)
-    if before != _identity(result):  # its files may be those of two results
+    if result.stat().st_ctime_ns != changed_at:  # its files may be those of two results
         raise ValueError(f"{result}: replaced while it was read; load it again")
     in_memory = replace(embeddings, nodes=NodeNames(np.array(embeddings.nodes.text)))
     served = Served.of(in_memory, None if graph is None else open_graph(graph, files))
@@ -115,11 +114,3 @@ def load_served(
         return served
     second = load_reranker(result, in_memory, served.known, served.laid_out)
     return replace(served, second_stage=second)
-
-
-def _identity(folder: Path) -> tuple[int, int] | None:
-    """Return numbers that change when a folder is replaced; None if there is none."""
-    with suppress(OSError):
-        status = folder.stat()
-        return status.st_ino, status.st_ctime_ns
-    return None
