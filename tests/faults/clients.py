@@ -42,15 +42,6 @@ def hang_up(connection, reset=False):
     connection.close()
 
 
-def all_of(connection):
-    """Return what comes until the server closes the connection."""
-    received = b""
-    with contextlib.suppress(ConnectionError):
-        while chunk := connection.recv(1 << 16):
-            received += chunk
-    return received
-
-
 def trickle(server, begin, piece=b"", pause=0.1):
     """Send a beginning, then a piece again and again; return what came until the server closed."""
     with connect(server) as connection:

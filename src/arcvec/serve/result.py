@@ -19,7 +19,6 @@ from arcvec.recommendation.exact import LaidOut
 from arcvec.recommendation.rerank import Reranker, load_reranker
 from arcvec.view.plane import graph_over
 
-_MAX_COMPLETIONS = 1000
 _MAX_RANKED = 100_000  # matching names; of more, only the first in order are ranked
 
 
@@ -38,14 +37,13 @@ class Completion:
         self._ids = np.argsort(np.array(folded, dtype=StringDType()), kind="stable")
         self._names = [folded[i] for i in self._ids]
         self._weights = weights
-        num_empty = bisect_right(self._names, "")
-        self._first = self._ranked(0, num_empty, len(folded))[:_MAX_COMPLETIONS]
+        self._everyone = self._ranked(0, bisect_right(self._names, ""), len(folded))
 
     def find(self, prefix: str, limit: int) -> NodeIds:
         """Return the ids of at most `limit` names: the prefix itself, then by weight and name."""
         folded = prefix.casefold()
         if not folded:
-            return self._first[:limit]
+            return self._everyone[:limit]
         first = bisect_left(self._names, folded)
         equal = bisect_right(self._names, folded, first)
         last = bisect_right(self._names, folded, first, key=lambda name: name[: len(folded)])
