@@ -18,13 +18,9 @@ def html_table(title: str, rows: Mapping[str, object]) -> str:
     """
     left = 'style="text-align: left"'
     lines = (
-        f'<tr><th scope="row" {left}>{escape(name)}</th>\n'
-        f"<td {left}>{escape(_text(value))}</td></tr>"
+        f'<tr><th scope="row" {left}>{escape(name)}</th>\n<td {left}>'
+        f"{escape(f'{value:.4f}' if isinstance(value, float) else str(value))}</td></tr>"
         for name, value in rows.items()
         if value is not None
     )
     return "\n".join(["<table>", f"<caption {left}>{escape(title)}</caption>", *lines, "</table>"])
-
-
-def _text(value: object) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else str(value)

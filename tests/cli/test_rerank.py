@@ -50,14 +50,8 @@ def test_it_is_used_where_the_graph_is_given(run, result, tmp_path):
     (tmp_path / "only.txt").write_text("p7\np9\n")
     some = run(*asked, "--exclude", split, "--only", tmp_path / "only.txt").splitlines()[1:]
     assert {row.split(",")[2] for row in some} <= {"p7", "p9"}
-    served = load_served(result, lambda: load_split_train(split))
+    served = load_served(result, split)
     assert served.second_stage is not None
-
-
-def load_split_train(path):
-    from arcvec.graph.split import read_split
-
-    return read_split(path).train
 
 
 def test_probabilities_are_those_of_the_vectors(run, result, tmp_path):

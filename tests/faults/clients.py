@@ -3,7 +3,6 @@
 import contextlib
 import http.client
 import os
-import re
 import socket
 import struct
 import time
@@ -43,15 +42,6 @@ def hang_up(connection, reset=False):
     connection.close()
 
 
-def all_of(connection):
-    """Return what comes until the server closes the connection."""
-    received = b""
-    with contextlib.suppress(ConnectionError):
-        while chunk := connection.recv(1 << 16):
-            received += chunk
-    return received
-
-
 def trickle(server, begin, piece=b"", pause=0.1):
     """Send a beginning, then a piece again and again; return what came until the server closed."""
     with connect(server) as connection:
@@ -89,12 +79,6 @@ def memory(server):
     """Return the MiB of memory a server takes."""
     lines = Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
-
-
-def num_refused(server):
-    """Return how many requests a server refused with 503."""
-    text = server.get("/metrics").body.decode()
-    return sum(int(number) for number in re.findall(r'status="503"} (\d+)', text))
 
 
 def open_files(server):

@@ -22,22 +22,19 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.names import NodeNames
 from arcvec.serve.app import behind_gate, make_app
 from arcvec.serve.explore import add_page
-from arcvec.serve.gate import MAX_BODY_BYTES, MAX_HELD_BYTES, SMALL_BYTES
+from arcvec.serve.gate import MAX_BODY_BYTES
 from arcvec.serve.result import load_served
 from arcvec.serve.schemas import ServeSettings
-from arcvec.serve.server import BoundedHttp, listen, url_of
-from arcvec.serve.service import Service
+from arcvec.serve.service import Service, listen, url_of
 from arcvec.view.explore.scene import Scene
 from tests.faults.clients import (
     JSON,
     UNFINISHED,
-    all_of,
     answers,
     asking,
     connect,
     hang_up,
     memory,
-    num_refused,
     open_files,
     status_of,
     trickle,
@@ -91,7 +88,7 @@ def explorer(place):
     add_page(app, service, lambda served: Scene.of(served.embeddings), "result")
     gate = behind_gate(app, service, TOKEN)
     config = uvicorn.Config(
-        gate, http=BoundedHttp, lifespan="off", limit_concurrency=MAX_CONNECTIONS, log_config=None
+        gate, http="h11", lifespan="off", limit_concurrency=MAX_CONNECTIONS, log_config=None
     )
     web = uvicorn.Server(config)
     routes = [(method, route.path) for route in app.routes for method in sorted(route.methods)]
@@ -117,8 +114,8 @@ def not_http():
         yield b"GET /healthz HTTP/1.1\r\nA: b%sX-Injected: yes\r\n\r\n" % place
         yield b"GET /healthz?a=%sX-Injected: yes HTTP/1.1\r\n\r\n" % place
         yield b"GET%s/healthz HTTP/1.1\r\n\r\n" % place
-    yield b"GET http://x HTTP/1.1\r\nHost: x\r\n\r\n"
-    yield b"CONNECT localhost:22 HTTP/1.1\r\nHost: x\r\n\r\n"
+    yield b"GET http://x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    yield b"CONNECT localhost:22 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     yield b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
     yield b"GET /\xff\xfe HTTP/1.1\r\n\r\n"
     yield b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"  # TLS
@@ -169,7 +166,8 @@ def misspells(server, chance):
 
 
 def confuses(server, chance):
-    return status_of(exchange(server, chance.choice(list(not_http())))) or 400
+    status = status_of(exchange(server, chance.choice(list(not_http()))))
+    return 400 if status is None else status // 100 * 100
 
 
 def hangs_up(server, chance):
@@ -209,7 +207,6 @@ def test_soak(server, times, record):
     assert final < 1.25 * warm
     wait_for(lambda: open_files(server) <= files)
     wait_for(lambda: server.metric("arcvec_requests_in_progress") == 1)
-    assert server.metric("arcvec_held_bytes") == 0
     record(
         "Service",
         fault=f"{seconds} seconds of load by {len(expected)} kinds of clients",
@@ -270,78 +267,24 @@ def test_what_never_ends(server, times, record):
     )
 
 
-def test_large_bodies_are_bounded_in_sum(server, times, record):
-    number = times(160, 600)
-    begin = asking("/v1/score", "POST", b" " * MAX_BODY_BYTES, JSON)[:-1]
-    with ExitStack() as stack:
-        waiting = [stack.enter_context(connect(server)) for _ in range(number)]
-        for connection in waiting:
-            connection.sendall(begin)
-        assert server.get("/v1/recommend", node=NAMES[0]).status == 200
-        assert server.post("/v1/score", {"pairs": [NAMES[:2]]}).status == 200
-        highest = memory(server)
-        for connection in waiting:
-            connection.sendall(b" ")
-        statuses = Counter(status_of(all_of(connection)) for connection in waiting)
-    assert set(statuses) <= {400, 408, 503}  # blanks are no JSON; 408 if all this was slow
-    assert statuses[503] > 0
-    assert highest < server.fresh + (MAX_HELD_BYTES + number * SMALL_BYTES) / MIB + MARGIN
-    wait_for(lambda: server.metric("arcvec_held_bytes") == 0)
-    record(
-        "Service",
-        fault="bodies of 1 MiB at once, each without its last byte",
-        times=number,
-        outcome=f"{statuses[503]} refused with 503, small ones answered meanwhile; "
-        f"memory {server.fresh:.0f} MiB at its start, {highest:.0f} at most",
-    )
-
-
-def test_unread_answers_are_bounded_in_sum(server, times, record):
-    number, highest = times(40, MAX_REQUESTS - 20), 0.0
-    before = num_refused(server)
-    with ExitStack() as stack:
-        for _ in range(number):
-            connection = stack.enter_context(connect(server, 4096))
-            connection.sendall(asking("/v1/recommend", "POST", LARGE, JSON))
-        while server.metric("arcvec_requests_in_progress") > 1:
-            assert server.get("/v1/recommend", node=NAMES[0]).status == 200
-            highest = max(highest, memory(server))
-    wait_for(lambda: server.metric("arcvec_held_bytes") == 0)
-    refused = num_refused(server) - before
-    assert refused > 0
-    assert highest < server.fresh + MAX_HELD_BYTES / MIB + MARGIN
-    assert server.post("/v1/recommend", LARGE).status == 200
-    record(
-        "Service",
-        fault="answers of 5 MB at once that nobody reads",
-        times=number,
-        outcome=f"{refused} refused with 503, small ones answered meanwhile; "
-        f"memory {server.fresh:.0f} MiB at its start, {highest:.0f} at most",
-    )
-
-
 def test_slow_and_silent_clients(server, explorer, times, record):
-    """All at once: each is waited for as long as the service waits, and it answers others."""
-    files, crowd = open_files(server), 3 * MAX_CONNECTIONS
+    """Others are answered meanwhile; a body has a time limit, heads are left to a proxy."""
+    crowd, num_each, statuses = 3 * MAX_CONNECTIONS, times(3, 30), Counter()
     body = asking("/v1/score", "POST", b" " * 900, JSON)[:-800]
     refused = asking(f"/v1/nodes?prefix={'a' * 40_000}", "POST", b" " * 900)[:-800]
     kinds = {
-        "a head a byte at a time": (b"GET / HTTP/1.1\r\nA: ", b"a", {400, None}),
-        "a head without end": (b"GET / HTTP/1.1\r\nHost: x\r\n", b"", {400}),
         "a body a byte at a time": (body, b" ", {408, None}),
         "a body without end": (body, b"", {408}),
-        "the body of a request already refused": (
-            refused.replace(b"Connection: close\r\n", b""),
-            b" ",
-            {414},
-        ),
-        "empty lines": (b"", b"\r\n", {None}),
-        "nothing at all": (b"", b"", {None}),
+        "the body of a request already refused": (refused, b" ", {414}),
     }
-    num_each, statuses = times(3, 30), Counter()
     with ExitStack() as stack:
         silent = [stack.enter_context(connect(explorer.server)) for _ in range(crowd)]
         wait_for(lambda: not answers(explorer.server))
+        for connection in silent:
+            hang_up(connection)
+        wait_for(lambda: answers(explorer.server))
+        for begin in (b"", b"GET /v1/no", b"GET / HTTP/1.1\r\nHost: x\r\n"):
+            stack.enter_context(connect(server)).sendall(begin)
         threads = stack.enter_context(ThreadPoolExecutor(num_each * len(kinds)))
         tried = {
             kind: [threads.submit(trickle, server, begin, piece) for _ in range(num_each)]
@@ -356,12 +299,8 @@ def test_slow_and_silent_clients(server, explorer, times, record):
         assert set(statuses) == {200}
         for kind, (_, _, expected) in kinds.items():
             assert {status_of(one.result()) for one in tried[kind]} <= expected, kind
-        # Those who read nothing are let go too, with what was kept for them.
-        wait_for(lambda: server.metric("arcvec_held_bytes") == 0)
-        wait_for(lambda: open_files(server) <= files)
-        # The silent have been sent away: there is room again.
-        wait_for(lambda: answers(explorer.server))
-        assert all(all_of(connection) == b"" for connection in silent)
+        # Answers that nobody reads take memory, and no place among the requests worked on.
+        wait_for(lambda: server.metric("arcvec_requests_in_progress") == 1)
     for kind in kinds:
         record(
             "Service",
@@ -373,13 +312,13 @@ def test_slow_and_silent_clients(server, explorer, times, record):
         "Service",
         fault="slow client: a large answer never read",
         times=num_each,
-        outcome=f"hung up, its memory given back; {statuses[200]} others answered meanwhile",
+        outcome=f"not waited for; {statuses[200]} others answered meanwhile",
     )
     record(
         "Service",
         fault=f"silent connections where {MAX_CONNECTIONS} are allowed",
         times=crowd,
-        outcome="more are refused or hung up; the silent are hung up on, it recovered",
+        outcome="more are refused with 503; it recovered when they had gone",
     )
 
 
@@ -396,7 +335,6 @@ def test_clients_that_hang_up(server, times, record):
         connection.recv(1000)
         hang_up(connection, reset=True)
     wait_for(lambda: server.metric("arcvec_requests_in_progress") == 1)
-    wait_for(lambda: server.metric("arcvec_held_bytes") == 0)
     wait_for(lambda: open_files(server) <= files)
     record(
         "Service",

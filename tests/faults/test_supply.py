@@ -36,8 +36,8 @@ MODULE_OF = {
     "prometheus-client": "prometheus_client",
 }
 
-# uvicorn imports these itself, where they are installed.
-IMPORTED_BY_UVICORN = {"httptools", "uvloop"}
+# uvicorn imports it itself, where it is installed.
+IMPORTED_BY_UVICORN = {"uvloop"}
 
 # GPL and its like, but neither LGPL nor MPL, which leave what is beside them alone.
 COPYLEFT = re.compile(r"(?<!L)GPL|(?<!Lesser )General Public|SSPL|EUPL|CC-BY-SA|CC-BY-NC", re.I)

@@ -177,6 +177,7 @@ def test_unknown_nodes_offer_close_names(server):
 
 def test_health_counts_and_description(server):
     assert server.get("/healthz").json == {"status": "ok"}
+    server.get("/v1/nodes", prefix="a")
     before = server.metric('arcvec_requests_total{route="/v1/nodes",status="200"}')
     server.get("/v1/nodes", prefix="a")
     assert server.metric('arcvec_requests_total{route="/v1/nodes",status="200"}') == before + 1

@@ -11,6 +11,7 @@ import pytest
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.names import NodeNames
+from arcvec.serve.result import load_served
 from tests.cli.commands import arcvec
 from tests.serve.conftest import make_result
 from tests.serve.processes import running
@@ -102,6 +103,21 @@ def test_a_result_that_cannot_be_read_changes_nothing(tmp_path):
         assert server.get("/v1/recommend", node="node20", k=20).json != before
 
 
+def test_two_results_never_mix(tmp_path, monkeypatch):
+    make_result("directed").save(tmp_path / "result")
+    load = EdgeEmbeddings.load
+
+    def load_slowly(path, **how):
+        found = load(path, **how)
+        make_result("directed", seed=1).save(path, overwrite=True)
+        return found
+
+    load_served(tmp_path / "result")
+    monkeypatch.setattr(EdgeEmbeddings, "load", load_slowly)
+    with pytest.raises(ValueError, match="replaced while it was read"):
+        load_served(tmp_path / "result")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_when_all_is_answered(tmp_path, number):
     make_result("directed").save(tmp_path / "result")
@@ -150,7 +166,7 @@ def failure_with_strange_graph(result, tmp_path):
 
 def test_serving_needs_no_torch_and_no_figures(place):
     code = (
-        "import sys, arcvec.serve.app, arcvec.serve.server;"
+        "import sys, arcvec.serve.app;"
         "sys.exit(str({'torch', 'matplotlib', 'duckdb'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

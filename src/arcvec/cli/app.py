@@ -17,8 +17,7 @@ from arcvec.view.console import escape, messages, show_log_as_notes
 _MODULES = {
     "graphs": ("datasets", "ingest", "split"),
     "fit": ("fit",),
-    "extend": ("add", "calibrate", "index"),
-    "rerank": ("rerank",),
+    "extend": ("add", "calibrate", "index", "rerank"),
     "evaluate": ("evaluate", "plot", "report"),
     "results": ("score", "recommend", "explain", "export"),
     "serve": ("serve", "explore"),

@@ -19,7 +19,6 @@ from arcvec.ingest.ingest import open_graph
 from arcvec.ingest.layout import EdgeFileSettings
 from arcvec.parallel import launch
 from arcvec.parallel.alone import Alone
-from arcvec.parallel.launch import final_exit_code, is_first_failure, is_worker
 from arcvec.view.console import escape, messages, note
 
 
@@ -40,8 +39,15 @@ Quiet = Annotated[bool, Parameter(help="show no progress.")]
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="print JSON.")]
 K = Annotated[int, Parameter(name=["-k", "--k"])]
 Nodes = Annotated[tuple[str, ...], Parameter(negative_iterable=())]
-NumWorkers = Annotated[int | None, Parameter(validator=Number(gte=1))]
-"""The flag --workers; None where the command is for one process, or was started by torchrun."""
+NumWorkers = Annotated[
+    int | None,
+    Parameter(
+        validator=Number(gte=1),
+        help="processes of this machine that share the work, each with its part of the nodes; on "
+        "several machines, start the command with torchrun instead.",
+    ),
+]
+"""None where the command is for one process, or was started by torchrun."""
 
 
 def read_graph(path: Path, files: EdgeFileSettings) -> Graph:
@@ -52,7 +58,7 @@ def read_graph(path: Path, files: EdgeFileSettings) -> Graph:
 
 def is_shared(workers: int | None) -> bool:
     """Return whether many workers share the command: --workers was given, or torchrun is used."""
-    return workers is not None or is_worker()
+    return workers is not None or launch.is_worker()
 
 
 @contextmanager
@@ -65,7 +71,7 @@ def joined_workers(asked: int | None, backend: str | None = None) -> Iterator[Al
     if not is_shared(asked):
         yield Alone()
         return
-    if not is_worker():
+    if not launch.is_worker():
         raise SystemExit(launch.run_workers(asked or 1, sys.argv[1:]))
     # torch takes a second to import, and one process may do without it.
     from arcvec.parallel.workers import Workers
@@ -76,18 +82,18 @@ def joined_workers(asked: int | None, backend: str | None = None) -> Iterator[Al
         yield workers
         workers.leave()
     except SystemExit as exit:
-        is_first_failure(workers.store)
-        _exit_now(final_exit_code(int(exit.code or 0)))
+        launch.is_first_failure(workers.store)
+        _exit_now(launch.final_exit_code(int(exit.code or 0)))
     except Exception as error:
         if os.environ.get("ARCVEC_TRACEBACK"):
             raise
         lost = launch.means_lost_worker(error)
         reported = lost and launch.another_failed(workers.store)
-        if not reported and is_first_failure(workers.store):
+        if not reported and launch.is_first_failure(workers.store):
             messages.quiet = False
             said = describe_error(error)
             fail(f"lost another worker: {said}" if lost else said, code=1)
-        _exit_now(1 if lost and not reported else final_exit_code(1))
+        _exit_now(1 if lost and not reported else launch.final_exit_code(1))
 
 
 def note_restart(start: str) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from cyclopts import Parameter, Token
 
@@ -32,19 +32,13 @@ Baselines = Annotated[
 ]
 
 
-def _numbers(kind: Callable[[str], Any]) -> Callable[[Any, Sequence[Token]], tuple[Any, ...]]:
-    """Return a converter of numbers that are separated by commas."""
-    return lambda type_, tokens: tuple(
-        kind(part) for token in tokens for part in token.value.split(",")
-    )
+def _split_at_commas(kind: Any, tokens: Sequence[Token]) -> tuple[Any, ...]:
+    """Return the numbers in the value of a flag whose type is tuple[number, ...]."""
+    number, _ = get_args(kind)
+    return tuple(number(part) for token in tokens for part in token.value.split(","))
 
 
-Ks = Annotated[
-    tuple[int, ...], Parameter(name=["-k", "--k"], converter=_numbers(int), negative_iterable=())
-]
-Popularities = Annotated[
-    tuple[float, ...], Parameter(converter=_numbers(float), negative_iterable=())
-]
+Numbers = Parameter(converter=_split_at_commas, negative_iterable=())
 
 
 def evaluate(
@@ -56,8 +50,8 @@ def evaluate(
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
     rerank: Annotated[bool, Parameter(negative=())] = False,
     ranking: bool = True,
-    k: Ks = (10,),
-    popularity: Popularities = (1.0,),
+    k: Annotated[tuple[int, ...], Numbers, Parameter(name=["-k", "--k"])] = (10,),
+    popularity: Annotated[tuple[float, ...], Numbers] = (1.0,),
     max_ranked_edges: int = 100_000,
     seed: int = 0,
     workers: common.NumWorkers = None,
@@ -77,8 +71,6 @@ def evaluate(
             value, as in --popularity 1,0.5,0.
         max_ranked_edges: rank a random sample of this many test edges where there are more.
         seed: decides that sample, and the order of equal scores.
-        workers: processes of this machine that share the edges, each with those of its part of the
-            nodes; on several machines, start the command with torchrun instead.
     """
     if result is None and not method:
         raise ValueError("nothing to evaluate: give a result folder, or baselines with --method")

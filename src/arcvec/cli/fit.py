@@ -70,8 +70,6 @@ def fit(
             again.
         budget: time to be done in, such as 30s or 5m, counted from the start of the command; the
             longest fit that ends in time is the result. Keeps no checkpoint.
-        workers: processes of this machine that share the work, each with the vectors of its part of
-            the nodes; on several machines, start the command with torchrun instead.
         backend: of torch.distributed, for many workers; by default gloo, and nccl on GPUs.
         resume: continue a fit that was interrupted; same settings, same output.
         float16: store half-precision numbers, half as large.

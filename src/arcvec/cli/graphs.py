@@ -44,25 +44,23 @@ def datasets(
             progress = partial(report, one.file, one.size)
             fetch_dataset(one, out, mirror, overwrite=overwrite, progress=progress)
     folders = [out] if names else [out, *usual_folders()]
-    rows = []
-    for one in chosen:
-        paths = (folder / one.file for folder in folders)
-        found = next((str(path) for path in paths if one.is_at(path)), None)
-        rows.append({**asdict(one), "path": found})
-    if as_json:
-        plain_print(json.dumps(rows, indent=2))
-        return
+    found = []
     table = Table("name", "kind", box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
     for name in ("nodes", "edges", "size"):
         table.add_column(name, justify="right")
     table.add_column("at hand")
-    for one, row in zip(chosen, rows, strict=True):
+    for one in chosen:
+        paths = (folder / one.file for folder in folders)
+        path = next((str(path) for path in paths if one.is_at(path)), None)
+        found.append({**asdict(one), "path": path})
         kind = "directed" if one.directed else "undirected"
         counts = f"{one.num_nodes:,}", f"{one.num_edges:,}"
-        if names:
-            plain_print(f"{row['path']}: {counts[0]} nodes, {counts[1]} edges, {kind}")
-        table.add_row(one.name, kind, *counts, decimal(one.size), "yes" if row["path"] else "no")
-    if not names:
+        table.add_row(one.name, kind, *counts, decimal(one.size), "yes" if path else "no")
+        if names and not as_json:
+            plain_print(f"{path}: {counts[0]} nodes, {counts[1]} edges, {kind}")
+    if as_json:
+        plain_print(json.dumps(found, indent=2))
+    elif not names:
         output.print(table)
 
 

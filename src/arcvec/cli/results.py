@@ -17,9 +17,8 @@ from rich.table import Table
 
 from arcvec.cli import common
 from arcvec.cli.common import EdgeFileFlags, EdgeFiles, Overwrite, Result, read_graph
-from arcvec.embeddings import EdgeEmbeddings, Scores
+from arcvec.embeddings import EdgeEmbeddings, EdgeScorer, Scores
 from arcvec.export.vectors import ExportSettings, choose_format, export_vectors
-from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.ingest.ingest import read_pairs
 from arcvec.parallel.alone import Alone
@@ -28,7 +27,7 @@ from arcvec.recommendation.approximate import open_index
 from arcvec.recommendation.calibration import Odds, load_calibration
 from arcvec.recommendation.exact import Candidates, Direction, known_ids, read_names, top_k_blocks
 from arcvec.recommendation.explain import explain as explain_edge
-from arcvec.recommendation.rerank import Reranker, load_reranker
+from arcvec.recommendation.rerank import load_reranker
 from arcvec.storage.atomic import TABLE_MARKER, require_writable
 from arcvec.storage.tables import require_table_name, write_table
 from arcvec.view.console import escape, messages, node_progress, note, output, plain_print
@@ -68,13 +67,18 @@ def score(
     if rerank and probability:
         raise ValueError("probabilities are those of the vectors; leave --probability or --rerank")
     numbers_of = _numbers_function(result, embeddings, probability)
-    scorer = embeddings if rerank is None else _second_stage(result, embeddings, rerank)
+    scorer: EdgeScorer | None = embeddings
+    if rerank is not None:
+        scorer = load_reranker(result, embeddings, read_graph(rerank, EdgeFileFlags()))
+    if scorer is None:
+        raise FileNotFoundError(
+            f"{result}: expected a second stage; make it with: arcvec rerank RESULT --graph GRAPH"
+        )
     sources, targets = read_pairs(pairs, files)
     scores = scorer.score(embeddings.nodes.ids(sources), embeddings.nodes.ids(targets))
     columns = {"source": "VARCHAR", "target": "VARCHAR", "score": "FLOAT"}
     columns |= {"probability": "FLOAT"} if probability else {}
-    numbers = (map(_plain_number, column) for column in numbers_of(scores))
-    rows = zip(sources, targets, *numbers, strict=True)
+    rows = zip(sources, targets, *numbers_of(scores), strict=True)
     write_table(out, columns, rows, overwrite=overwrite)
 
 
@@ -117,8 +121,6 @@ def recommend(
             what the known edges say; needs --exclude, and leaves out --probability.
         out: .csv, .tsv or .parquet file to write; standard output by default. Of many workers it
             is a folder, in which each of them writes a part.
-        workers: processes of this machine that share the nodes of --all; on several machines,
-            start the command with torchrun instead.
     """
     if everyone == bool(node):
         raise ValueError("expected nodes to recommend for: either --node NAME, or --all")
@@ -143,8 +145,15 @@ def recommend(
         numbers_of = _numbers_function(result, embeddings, probability)
         columns = {"node": "VARCHAR", "rank": "INTEGER", direction[:-1]: "VARCHAR"}
         columns |= {"score": "FLOAT"} | ({"probability": "FLOAT"} if probability else {})
-        with _part(team, out if shared else None, overwrite=overwrite) as (part, scratch):
-            known = _known_edges(team, exclude, files, nodes, direction, scratch)
+        with _part(team, out, shared=shared, overwrite=overwrite) as (part, scratch):
+            known = None
+            if exclude is not None:
+                known = shared_graph(
+                    team,
+                    scratch and scratch / "graph",
+                    lambda: read_graph(exclude, files).over(nodes),
+                    both_ways=direction == "sources",
+                )
             candidates = Candidates.of(
                 nodes,
                 direction,
@@ -153,11 +162,10 @@ def recommend(
                 without=known_ids(nodes, read_names(without), f"--without {without}"),
                 popularity=popularity,
             )
-            index = None
+            index = second = None
             if approximate:  # last, since building it may take long
                 with messages.status("opening the index"):
                     index = team.after_first(lambda: open_index(result, embeddings, direction))
-            second = None
             if rerank and known is not None:
                 second = load_reranker(result, embeddings, known, index)
             if second is not None and probability:
@@ -169,26 +177,16 @@ def recommend(
             hidden = quiet or not everyone or out is None or not team.is_first
             with node_progress(len(ids), quiet=hidden) as report:
                 rows = _rows(nodes, team.in_step(blocks), report, numbers_of)
-                write_table(part or out, columns, rows, overwrite=overwrite)
-
-
-def _second_stage(result: Path, embeddings: EdgeEmbeddings, graph: Path) -> Reranker:
-    """Return the second stage of a result on a graph, or raise an error if it has none."""
-    found = load_reranker(result, embeddings, read_graph(graph, EdgeFileFlags()))
-    if found is None:
-        raise FileNotFoundError(
-            f"{result}: expected a second stage; make it with: arcvec rerank RESULT --graph GRAPH"
-        )
-    return found
+                write_table(part, columns, rows, overwrite=overwrite)
 
 
 @contextmanager
 def _part(
-    workers: Alone, out: Path | None, *, overwrite: bool
+    workers: Alone, out: Path | None, *, shared: bool, overwrite: bool
 ) -> Iterator[tuple[Path | None, Path | None]]:
-    """Yield the table that this worker writes into the folder `out`, and a scratch folder."""
-    if out is None:
-        yield None, None
+    """Yield `out`, or the table in it that this worker writes, and a scratch folder."""
+    if out is None or not shared:
+        yield out, None
         return
     common.note_restart("from the start")
     with shared_folder(workers, out, overwrite=overwrite, checksums=False) as folder:
@@ -199,57 +197,33 @@ def _part(
             (folder / TABLE_MARKER).touch()
 
 
-def _known_edges(
-    workers: Alone,
-    path: Path | None,
-    files: EdgeFileFlags,
-    nodes: NodeNames,
-    direction: Direction,
-    scratch: Path | None,
-) -> Graph | None:
-    """Return the known edges over these nodes; many workers map them from disk."""
-    if path is None:
-        return None
-    both_ways = direction == "sources"
-    if (path / "meta.json").is_file() and not both_ways:
-        return read_graph(path, files).over(nodes)  # a graph folder, which is mapped as it is
-    return shared_graph(
-        workers,
-        scratch and scratch / "graph",
-        lambda: read_graph(path, files).over(nodes),
-        both_ways=both_ways,
-    )
-
-
 def _rows(
     names: NodeNames,
     blocks: Iterator[tuple[NodeIds, NDArray[np.int32], Scores]],
     report: Callable[[int], None],
-    numbers_of: Callable[[Scores], list[Scores]],
+    numbers_of: Callable[[Scores], list[list[float]]],
 ) -> Iterator[tuple[object, ...]]:
     for ids, best, scores in blocks:
-        numbers, others = numbers_of(scores), names.at(best)
-        for i, node in enumerate(names.at(ids)):
-            for j, other in enumerate(others[i]):
-                if best[i, j] >= 0:
-                    values = (_plain_number(column[i, j]) for column in numbers)
-                    yield node, j + 1, other, *values
+        row, column = np.nonzero(best >= 0)  # there may be fewer candidates
+        ends = names.at(ids)[row], (column + 1).tolist(), names.at(best)[row, column]
+        yield from zip(*ends, *numbers_of(scores[row, column]), strict=True)
         report(len(ids))
 
 
 def _numbers_function(
     result: Path, embeddings: EdgeEmbeddings, odds: Odds | None
-) -> Callable[[Scores], list[Scores]]:
+) -> Callable[[Scores], list[list[float]]]:
     """Return the function from scores to columns of a table: scores, and probabilities if asked."""
-    if odds is None:
-        return lambda scores: [scores]
-    calibration = load_calibration(result, embeddings)
-    return lambda scores: [scores, calibration.probabilities(scores, odds)]
+    calibration = load_calibration(result, embeddings) if odds else None
 
+    def numbers_of(scores: Scores) -> list[list[float]]:
+        columns = [scores]
+        if calibration is not None and odds is not None:
+            columns.append(calibration.probabilities(scores, odds))
+        # Rounded to the six significant figures that float32 has.
+        return [[float(f"{value:.6g}") for value in column.tolist()] for column in columns]
 
-def _plain_number(value: float) -> float:
-    """Return a score rounded to the six significant figures that float32 has."""
-    return float(f"{value:.6g}")
+    return numbers_of
 
 
 def explain(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import webbrowser
 from functools import partial
@@ -13,7 +14,6 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from arcvec.cli.common import EdgeFileFlags, EdgeFiles, Result
-from arcvec.ingest.ingest import open_graph
 from arcvec.serve.result import load_served
 from arcvec.serve.schemas import ServeSettings
 from arcvec.view.console import note, plain_print
@@ -49,18 +49,16 @@ def serve(
             by default what the variable ARCVEC_TOKEN holds, if anything.
     """
     _require_extra()
-    from arcvec.serve.app import serve_result
+    from arcvec.serve.app import behind_gate, make_app
+    from arcvec.serve.service import Service, run_server
 
     token = _read_token(token_file)
-    open_known = None if graph is None else partial(open_graph, graph, files)
     if token is None and host not in _LOOPBACK:
         note(f"whoever reaches {host} is answered; --token-file asks for a token")
-    serve_result(
-        partial(load_served, result, open_known),
-        settings,
-        (host, port),
-        token=token,
-        ready=lambda url: _announce(f"{result}: served on {url}"),
+    service = Service(partial(load_served, result, graph, files), settings)
+    app = behind_gate(make_app(service), service, token)
+    run_server(
+        app, service, (host, port), ready=lambda url: _announce(f"{result}: served on {url}")
     )
 
 
@@ -88,50 +86,40 @@ def explore(
         open_browser: open the page in the browser.
     """
     _require_extra()
-    from arcvec.serve.explore import explore_result
+    from arcvec.serve.explore import make_explorer
+    from arcvec.serve.service import run_server
 
     def announce(url: str) -> None:
         _announce(f"{url} shows the result; Ctrl-C ends it")
         if open_browser:
             webbrowser.open(url)
 
-    open_known = None if graph is None else partial(open_graph, graph, files)
     if host not in _LOOPBACK:
         note(f"whoever reaches {host} sees this result")
-    explore_result(
-        partial(load_served, result, open_known),
-        result.resolve().name,
-        nodes,
-        (host, port),
-        hosts=(*_LOOPBACK, "[::1]") if host in _LOOPBACK else (),
-        ready=announce,
-    )
+    hosts = (*_LOOPBACK, "[::1]") if host in _LOOPBACK else ()
+    load = partial(load_served, result, graph, files)
+    app, service = make_explorer(load, result.resolve().name, nodes, hosts)
+    run_server(app, service, (host, port), ready=announce)
 
 
 def _announce(line: str) -> None:
-    """Print a line and flush it: scripts may wait for it."""
     plain_print(line)
-    sys.stdout.flush()
+    sys.stdout.flush()  # scripts may wait for it
 
 
 def _require_extra() -> None:
     """Raise an `ImportError` with the install command if the extra `serve` is missing."""
-    for name in ("fastapi", "httptools", "prometheus_client", "uvicorn"):
+    for name in ("fastapi", "prometheus_client", "uvicorn"):
         if find_spec(name) is None:
-            raise ImportError(
-                f"the server needs {name}; install it with: pip install 'arcvec[serve]'"
-            )
+            command = "pip install 'arcvec[serve]'"
+            raise ImportError(f"the server needs {name}; install it with: {command}")
 
 
 def _read_token(path: Path | None) -> str | None:
     """Return the token in a file, or in the environment; None if there is none."""
-    if path is None and "ARCVEC_TOKEN" not in os.environ:
-        return None
-    token = os.environ["ARCVEC_TOKEN"] if path is None else path.read_text(encoding="utf-8")
-    token = token.strip()
-    if not token or not token.isascii() or not token.isprintable() or " " in token:
-        where = path or "$ARCVEC_TOKEN"
-        raise ValueError(
-            f"{where}: expected a token of ASCII characters without blanks, in one line"
-        )
-    return token
+    given = os.environ.get("ARCVEC_TOKEN") if path is None else path.read_text(encoding="utf-8")
+    token = None if given is None else given.strip()
+    if token is None or re.fullmatch("[!-~]+", token):
+        return token
+    where = path or "$ARCVEC_TOKEN"
+    raise ValueError(f"{where}: expected a token of ASCII characters without blanks, in one line")

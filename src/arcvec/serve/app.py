@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
@@ -17,9 +16,6 @@ from starlette.routing import Route
 from arcvec import __version__
 from arcvec.serve import schemas
 from arcvec.serve.gate import Gate, Refusal, json_response
-from arcvec.serve.result import Served
-from arcvec.serve.schemas import ServeSettings
-from arcvec.serve.server import run_server
 from arcvec.serve.service import Service, plain_score
 
 _SUMMARY = "Scores and recommends the edges of a graph, from a source and a target vector per node."
@@ -34,19 +30,6 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
         503: "Overloaded; ask again later.",
     }.items()
 }
-
-
-def serve_result(
-    load: Callable[[], Served],
-    settings: ServeSettings,
-    address: tuple[str, int],
-    *,
-    token: str | None,
-    ready: Callable[[str], None],
-) -> None:
-    """Serve the API of a result until the process is told to end: see `run_server`."""
-    service = Service(load, settings)
-    run_server(behind_gate(make_app(service), service, token), service, address, ready=ready)
 
 
 def make_app(service: Service) -> FastAPI:
@@ -102,18 +85,14 @@ def _add_questions(app: FastAPI, service: Service) -> None:
 
     @get("/v1/recommend", response_model=one, summary="The best new edges of a node")
     async def recommend(asked: Annotated[schemas.RecommendQuestion, Query()]) -> Response:
-        how = asked.k, asked.direction, asked.popularity
-        (answer,) = await service.recommend([asked.node], *how)
+        (answer,) = await service.recommend([asked.node], asked)
         return Response(answer, media_type="application/json")
 
     @post("/v1/recommend", response_model=many, summary="The best new edges of many nodes")
     async def recommend_many(asked: schemas.RecommendBody) -> Response:
-        how = asked.k, asked.direction, asked.popularity
-        answers = await service.recommend(asked.nodes, *how)
-        # Joined once: further copies of an answer of megabytes would take memory.
-        answers[0] = b'{"answers": [' + answers[0]
-        answers[-1] += b"]}"
-        return Response(b", ".join(answers), media_type="application/json")
+        answers = await service.recommend(asked.nodes, asked)
+        content = b'{"answers": [%s]}' % b", ".join(answers)
+        return Response(content, media_type="application/json")
 
     @get("/v1/nodes", response_model=schemas.Nodes, summary="Nodes by name or prefix")
     async def nodes(asked: Annotated[schemas.NodesQuestion, Query()]) -> Response:
@@ -136,10 +115,6 @@ async def _scores(service: Service, pairs: list[list[str]]) -> list[float | None
 def _add_error_handlers(app: FastAPI) -> None:
     """Answer every error with `{"error": ...}`."""
 
-    @app.exception_handler(Refusal)
-    async def refused(_: Request, refusal: Refusal) -> Response:
-        return refusal.response()
-
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
         problem = error.errors()[0]
@@ -148,6 +123,8 @@ def _add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: HTTPException) -> Response:
+        if isinstance(error, Refusal):
+            return error.response()
         path, headers = request.url.path[:200], dict(error.headers or {})
         if error.status_code == 404:
             words = f"{path}: no such page; /openapi.json lists those there are"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
@@ -19,7 +19,6 @@ from arcvec.serve.app import behind_gate, make_app
 from arcvec.serve.gate import Refusal, json_response
 from arcvec.serve.result import Served
 from arcvec.serve.schemas import Name, ServeSettings
-from arcvec.serve.server import run_server
 from arcvec.serve.service import Service, plain_score
 from arcvec.view.explore.scene import Scene
 
@@ -34,16 +33,14 @@ _HEADERS = {
 }
 
 
-def explore_result(
-    load: Callable[[], Served],
-    title: str,
-    table: Path | None,
-    address: tuple[str, int],
-    *,
-    hosts: tuple[str, ...],
-    ready: Callable[[str], None],
-) -> None:
-    """Serve the explorer of a result: see `run_server`, and `read_colourings` for the table."""
+def make_explorer(
+    load: Callable[[], Served], title: str, table: Path | None, hosts: Sequence[str]
+) -> tuple[ASGIApp, Service]:
+    """Return the explorer of a result, and its service; see `read_colourings` for the table.
+
+    Requests must be for one of the `hosts`, if there are any: else the page of another server could
+    make its name point here, and read answers.
+    """
 
     @lru_cache(maxsize=1)
     def scene_of(served: Served) -> Scene:
@@ -55,12 +52,10 @@ def explore_result(
         return served
 
     service = Service(load_with_scene, ServeSettings())
-    api = make_app(service)
-    add_page(api, service, scene_of, title)
-    app: ASGIApp = behind_gate(api, service)
-    if hosts:  # else the page of another server could make its name point here, and read answers
-        app = TrustedHostMiddleware(app, hosts, www_redirect=False)
-    run_server(app, service, address, ready=ready)
+    app = make_app(service)
+    add_page(app, service, scene_of, title)
+    gate = behind_gate(app, service)
+    return (TrustedHostMiddleware(gate, hosts, www_redirect=False) if hosts else gate), service
 
 
 def add_page(
@@ -71,7 +66,8 @@ def add_page(
     for file in (files("arcvec.view.explore") / "page").iterdir():
         kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
         path = "/" if file.name == "index.html" else f"/page/{file.name}"
-        _add_file(app, path, file.read_bytes(), f"{kind}; charset=utf-8")
+        page = partial(_response, file.read_bytes(), f"{kind}; charset=utf-8")
+        app.add_api_route(path, page, include_in_schema=False)
 
     @get("/explore/result")
     async def result() -> Response:
@@ -112,12 +108,6 @@ def known_edges(served: Served, node: int, direction: Direction, limit: int) -> 
     found = zip(names, scores[best].tolist(), strict=True)
     edges = [{"node": name, "score": plain_score(score)} for name, score in found]
     return {"total": int(others.size), "edges": edges}
-
-
-def _add_file(app: FastAPI, path: str, content: bytes, kind: str) -> None:
-    @app.get(path, include_in_schema=False)
-    async def page() -> Response:
-        return _response(content, kind)
 
 
 def _response(content: bytes, kind: str = "application/octet-stream") -> Response:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from heapq import merge
 from pathlib import Path
 
 import numpy as np
+from numpy.dtypes import StringDType
 from numpy.typing import NDArray
 
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
+from arcvec.ingest.ingest import open_graph
+from arcvec.ingest.layout import EdgeFileSettings
 from arcvec.recommendation.exact import LaidOut
 from arcvec.recommendation.rerank import Reranker, load_reranker
 from arcvec.view.plane import graph_over
 
-_ATTEMPTS = 10  # reads of a folder that is replaced meanwhile
-_NAMES_PER_SORT = 4096
-_MAX_COMPLETIONS = 1000
 _MAX_RANKED = 100_000  # matching names; of more, only the first in order are ranked
 
 
@@ -36,21 +33,17 @@ class Completion:
 
     def __init__(self, nodes: NodeNames, weights: NDArray[np.integer]) -> None:
         folded = [name.casefold() for name in nodes]
-        # One long sort would block all other threads.
-        starts = range(0, len(folded), _NAMES_PER_SORT)
-        parts = (range(i, min(i + _NAMES_PER_SORT, len(folded))) for i in starts)
-        runs = [sorted(part, key=folded.__getitem__) for part in parts]
-        order = list(merge(*runs, key=folded.__getitem__))
-        self._names = [folded[i] for i in order]
-        self._ids = np.array(order, dtype=np.int64)
+        # Unlike `sorted`, this does not block all other threads.
+        self._ids = np.argsort(np.array(folded, dtype=StringDType()), kind="stable")
+        self._names = [folded[i] for i in self._ids]
         self._weights = weights
-        self._first = self._ranked(0, bisect_right(self._names, ""), len(order))[:_MAX_COMPLETIONS]
+        self._everyone = self._ranked(0, bisect_right(self._names, ""), len(folded))
 
     def find(self, prefix: str, limit: int) -> NodeIds:
         """Return the ids of at most `limit` names: the prefix itself, then by weight and name."""
         folded = prefix.casefold()
         if not folded:
-            return self._first[:limit]
+            return self._everyone[:limit]
         first = bisect_left(self._names, folded)
         equal = bisect_right(self._names, folded, first)
         last = bisect_right(self._names, folded, first, key=lambda name: name[: len(folded)])
@@ -105,30 +98,17 @@ class Served:
         return {"name": name, "out_degree": out_degree, "in_degree": in_degree}
 
 
-def load_served(result: Path, open_graph: Callable[[], Graph] | None = None) -> Served:
-    """Load a result folder; again if it was replaced meanwhile, so that two results never mix."""
-    for _ in range(_ATTEMPTS):
-        before, error = _identity(result), None
-        try:
-            embeddings = EdgeEmbeddings.load(result, mmap=False)
-        except (OSError, ValueError) as caught:
-            error = caught
-        if before != _identity(result):
-            continue
-        if error is not None:
-            raise error
-        in_memory = replace(embeddings, nodes=NodeNames(np.array(embeddings.nodes.text)))
-        served = Served.of(in_memory, None if open_graph is None else open_graph())
-        if not served.has_graph:
-            return served
-        second = load_reranker(result, in_memory, served.known, served.laid_out)
-        return replace(served, second_stage=second)
-    raise ValueError(f"{result}: changed {_ATTEMPTS} times while it was read; write it less often")
-
-
-def _identity(folder: Path) -> tuple[int, int, int] | None:
-    try:
-        status = os.stat(folder)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino, status.st_ctime_ns
+def load_served(
+    result: Path, graph: Path | None = None, files: EdgeFileSettings | None = None
+) -> Served:
+    """Load a result folder, and the known edges at `graph`, read as `files` says."""
+    changed_at = result.stat().st_ctime_ns if result.exists() else None
+    embeddings = EdgeEmbeddings.load(result, mmap=False)
+    if result.stat().st_ctime_ns != changed_at:  # its files may be those of two results
+        raise ValueError(f"{result}: replaced while it was read; load it again")
+    in_memory = replace(embeddings, nodes=NodeNames(np.array(embeddings.nodes.text)))
+    served = Served.of(in_memory, None if graph is None else open_graph(graph, files))
+    if not served.has_graph:
+        return served
+    second = load_reranker(result, in_memory, served.known, served.laid_out)
+    return replace(served, second_stage=second)

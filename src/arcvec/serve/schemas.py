@@ -11,14 +11,18 @@ from pydantic.json_schema import SkipJsonSchema
 from arcvec.recommendation.exact import Direction
 from arcvec.settings import Settings
 
-MAX_K = 1000
 MAX_NODES = 100
-MAX_PAIRS = 10_000
-MAX_NAME_LENGTH = 1000
 
-Name = Annotated[str, Field(max_length=MAX_NAME_LENGTH, description="name of a node")]
-Count = Annotated[int, Field(ge=1, le=MAX_K, description="how many at most, best first")]
+
+def _whole(value: object) -> object:
+    """Return 10 for 10.0: in JSON both are the same number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Name = Annotated[str, Field(max_length=1000, description="name of a node")]
 Pair = Annotated[list[Name], Field(min_length=2, max_length=2, description="source and target")]
+_COUNT = "how many at most, best first"
+Count = Annotated[int, Field(ge=1, le=1000, description=_COUNT), BeforeValidator(_whole)]
 _DIRECTION = "targets: whom the node would link to; sources: who would link to it"
 Towards = Annotated[Direction, Field(description=_DIRECTION)]
 _POPULARITY = "how much the popularity of a recommended node counts: 1 as trained, 0 not at all"
@@ -39,11 +43,6 @@ class ServeSettings(Settings):
         4096, ge=0, le=10_000_000, description="answers kept for when they are asked for again"
     )
     threads: int = Field(1, ge=1, le=1024, description="threads that look for recommendations")
-
-
-def _whole(value: object) -> object:
-    """Return 10 for 10.0: in JSON both are the same number."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class Question(BaseModel):
@@ -77,25 +76,27 @@ class ScoreQuestion(Question):
 class ScoreBody(Body):
     """Edges to score."""
 
-    pairs: list[Pair] = Field(min_length=1, max_length=MAX_PAIRS, fail_fast=True)
+    pairs: list[Pair] = Field(min_length=1, max_length=10_000, fail_fast=True)
 
 
-class RecommendQuestion(Question):
-    """A node to recommend for."""
+class Wanted(Question):
+    """What to recommend for a node."""
 
-    node: Name
     k: Count = 10
     direction: Towards = "targets"
     popularity: Popularity = 1
 
 
-class RecommendBody(Body):
+class RecommendQuestion(Wanted):
+    """A node to recommend for."""
+
+    node: Name
+
+
+class RecommendBody(Wanted, Body):
     """Nodes to recommend for."""
 
     nodes: list[Name] = Field(min_length=1, max_length=MAX_NODES)
-    k: Annotated[Count, BeforeValidator(_whole)] = 10
-    direction: Towards = "targets"
-    popularity: Popularity = 1
 
 
 class NodesQuestion(Question):

@@ -1,4 +1,4 @@
-"""The result that is served now, its reload, and searches for many requests at once."""
+"""The result that is served now, its reload, its searches, and the process that serves it."""
 
 from __future__ import annotations
 
@@ -7,26 +7,30 @@ import gc
 import json
 import logging
 import math
+import signal
+import socket
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import islice
-from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
+import uvicorn
+from starlette.types import ASGIApp
+from threadpoolctl import threadpool_limits
 
 from arcvec.embeddings import Scores
 from arcvec.recommendation.exact import Direction, top_k
 from arcvec.serve.gate import Metrics, Refusal, overloaded
 from arcvec.serve.result import Served
-from arcvec.serve.schemas import ServeSettings
+from arcvec.serve.schemas import ServeSettings, Wanted
 
 logger = logging.getLogger(__name__)
 
+MAX_HEAD_BYTES = 1 << 16
 _MAX_CACHED_K = 100  # a thousand longer answers would fill megabytes
-_QUICK_PRODUCTS = 40_000_000  # takes a few milliseconds, less than a switch of threads costs
-_ONE_SEARCH = Lock()  # compiled loops must not run in two threads at once
 
 
 class Asked(NamedTuple):
@@ -41,7 +45,7 @@ class Asked(NamedTuple):
 class Batches:
     """Recommendations from one result: while one batch is searched for, the next one gathers.
 
-    Equal questions are answered once. `worker` does searches that take long.
+    Equal questions are answered once. `worker` has one thread: compiled loops must not run in two.
     """
 
     def __init__(
@@ -51,43 +55,35 @@ class Batches:
         self._worker, self._settings, self._metrics = worker, settings, metrics
         self._cache: OrderedDict[Asked, bytes] = OrderedDict()
         self._waiting: dict[Asked, asyncio.Future[bytes]] = {}
-        self._task: asyncio.Task[None] | None = None
 
     async def recommend(
         self, nodes: Iterable[int], k: int, direction: Direction, popularity: float = 1
     ) -> list[bytes]:
         """Return the answer about each node, as JSON, or refuse if too many nodes wait."""
         if len(self._waiting) >= self._settings.max_requests:
-            raise overloaded(f"works on {self._settings.max_requests} requests")
+            raise overloaded(self._settings.max_requests)
         answers = [self._answer(Asked(node, k, direction, popularity)) for node in nodes]
         return [one if isinstance(one, bytes) else await one for one in answers]
 
     def _answer(self, asked: Asked) -> bytes | asyncio.Future[bytes]:
-        loop = asyncio.get_running_loop()
         if asked in self._cache:
             self._cache.move_to_end(asked)
             self._metrics.cache_hits.inc()
             return self._cache[asked]
-        if asked not in self._waiting:
-            self._waiting[asked] = loop.create_future()
-        if self._task is None or self._task.done():
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
             self._task = loop.create_task(self._answer_waiting())
-        return self._waiting[asked]
+        return self._waiting.setdefault(asked, loop.create_future())
 
     async def _answer_waiting(self) -> None:
+        loop = asyncio.get_running_loop()
         while self._waiting:
             await asyncio.sleep(0)  # requests that have arrived meanwhile join the batch
             batch = self._next_batch()
             self._metrics.batches.inc()
             self._metrics.batch_nodes.inc(len(batch))
             try:
-                num_products = len(batch) * self.served.laid_out.tiles[batch[0].direction].size
-                is_quick = num_products <= _QUICK_PRODUCTS and batch[0].k <= _MAX_CACHED_K
-                if is_quick and self.served.second_stage is None:
-                    answers = self.search(batch)
-                else:  # in the worker, so that other requests go on
-                    loop = asyncio.get_running_loop()
-                    answers = await loop.run_in_executor(self._worker, self.search, batch)
+                answers = await loop.run_in_executor(self._worker, self.search, batch)
             except Exception as error:
                 for asked in batch:
                     self._waiting.pop(asked).set_exception(error)
@@ -114,21 +110,19 @@ class Batches:
         embeddings, direction = self.served.embeddings, batch[0].direction
         nodes, ids = embeddings.nodes, np.array([asked.node for asked in batch])
         largest_k = min(max(asked.k for asked in batch), len(nodes))
-        known, index = self.served.known, self.served.second_stage or self.served.laid_out
-        with _ONE_SEARCH:
-            best, scores = top_k(
-                embeddings,
-                ids,
-                largest_k,
-                exclude=known,
-                direction=direction,
-                popularity=batch[0].popularity,
-                index=index,
-            )
-        names, best_names = nodes.at(ids), nodes.at(best)
+        best, scores = top_k(
+            embeddings,
+            ids,
+            largest_k,
+            exclude=self.served.known,
+            direction=direction,
+            popularity=batch[0].popularity,
+            index=self.served.second_stage or self.served.laid_out,
+        )
+        rows = zip(batch, nodes.at(ids), nodes.at(best), scores, strict=True)
         return [
-            _as_json(names[i], direction, best_names[i][: asked.k], scores[i][: asked.k])
-            for i, asked in enumerate(batch)
+            _as_json(name, direction, others[: asked.k], values[: asked.k])
+            for asked, name, others, values in rows
         ]
 
 
@@ -138,14 +132,16 @@ class Service:
     current: Batches
 
     def __init__(self, load: Callable[[], Served], settings: ServeSettings) -> None:
+        import numba
+
+        threads = min(settings.threads, numba.get_num_threads())
         self.settings, self.metrics = settings, Metrics()
         self._load = load
-        self._worker = ThreadPoolExecutor(1, "search", _limit_threads, (settings.threads,))
+        self._worker = ThreadPoolExecutor(1, "search", numba.set_num_threads, (threads,))
         self._suggesting = asyncio.Lock()
 
     async def load(self) -> None:
         """Load the newest result and serve it from now on, if it can be read."""
-        _limit_threads(self.settings.threads)  # of this thread, which does quick searches
         served = await asyncio.to_thread(self._load)
         num_nodes = len(served.embeddings.nodes)
         batches = Batches(served, self._worker, self.settings, self.metrics)
@@ -170,13 +166,11 @@ class Service:
             self.metrics.reloads.inc()
             logger.info("result loaded again: %s", self.current.served.embeddings)
 
-    async def recommend(
-        self, names: Sequence[str], k: int, direction: Direction, popularity: float = 1
-    ) -> list[bytes]:
+    async def recommend(self, names: Sequence[str], wanted: Wanted) -> list[bytes]:
         """Return the recommendations for each node, as JSON."""
         current = self.current
         ids = await self.ids(current.served, names)
-        return await current.recommend(ids, k, direction, popularity)
+        return await current.recommend(ids, wanted.k, wanted.direction, wanted.popularity)
 
     async def ids(self, served: Served, names: Sequence[str]) -> list[int]:
         """Return the ids of names in a result; a refusal of an unknown name offers close ones."""
@@ -211,7 +205,75 @@ def _as_json(node: str, direction: Direction, names: Iterable[str], scores: Scor
     return json.dumps(answer).encode()
 
 
-def _limit_threads(threads: int) -> None:
-    import numba
+def run_server(
+    app: ASGIApp, service: Service, address: tuple[str, int], *, ready: Callable[[str], None]
+) -> None:
+    """Serve until SIGINT or SIGTERM, `ready` called with the URL; SIGHUP loads a new result."""
+    sys.setswitchinterval(0.001)  # so long may a reload block the requests
+    config = uvicorn.Config(
+        app,
+        http="h11",  # bounds heads, which httptools does not
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        limit_concurrency=service.settings.max_connections,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=10,
+    )
+    with (
+        listen(*address) as listener,
+        threadpool_limits(1, user_api="blas"),  # batches are small
+        asyncio.Runner(loop_factory=config.get_loop_factory()) as runner,
+    ):
+        runner.run(_serve(uvicorn.Server(config), service, listener, ready))
 
-    numba.set_num_threads(min(threads, numba.get_num_threads()))
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes any that is free."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.create_server(address[:2], family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OSError(
+            f"cannot listen on {host}, port {port}: {reason}; choose others with --host and --port"
+        ) from None
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the address of a listening socket as a URL."""
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+async def _serve(
+    server: uvicorn.Server, service: Service, listener: socket.socket, ready: Callable[[str], None]
+) -> None:
+    hung_up = asyncio.Event()
+    if hasattr(signal, "SIGHUP"):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hung_up.set)
+    await service.load()
+    reloading = asyncio.create_task(_reload_on(hung_up, service))  # ends with the loop
+    ready(url_of(listener))
+    # uvicorn raises these again at its end, when all requests are answered: that is no failure.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        gc.unfreeze()  # else nanobind reports everything that DuckDB made as leaked
+        reloading.cancel()
+
+
+async def _reload_on(hung_up: asyncio.Event, service: Service) -> None:
+    """Reload at every signal; one that arrives during a reload causes one more."""
+    while True:
+        await hung_up.wait()
+        hung_up.clear()
+        await service.reload()
