@@ -62,8 +62,8 @@ def make_fit(arguments: argparse.Namespace, workers: Alone) -> Fit:
 def measure_steps(fit: Fit, steps: int) -> dict[str, Any]:
     """Return figures of some steps."""
     workers, graph = fit.workers, fit.graph
-    trainer = fit._trainer("member-0", 0, 5, fit.training.output_l2)
-    stream = fit._stream(graph, 0, 5)
+    trainer = fit._trainer("member-0", 0)
+    stream = fit._stream(graph, 0)
     ticks, cpu, sent = [], [], []
 
     def report(progress: Any) -> None:

@@ -127,11 +127,11 @@ def measure_size(
     fit.__dict__["_held_out"] = graph, None  # all edges, without validation
     objective = Objective(negatives, graph.return_probability)
     torch.set_num_threads(threads)
-    warm = fit._trainer("member-0", 0, 5, settings.output_l2)
+    warm = fit._trainer("member-0", 0)
     warm.status.end = 3
-    warm.train(fit._stream(graph, 0, 5), objective)
-    trainer = fit._trainer("member-0", 0, 5, settings.output_l2)
-    batches = fit._stream(graph, 0, 5)
+    warm.train(fit._stream(graph, 0), objective)
+    trainer = fit._trainer("member-0", 0)
+    batches = fit._stream(graph, 0)
     batches.threads = int(ahead)
     stream = WatchedStream(batches)
     with timed_parts() as seconds:

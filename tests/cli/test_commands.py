@@ -180,15 +180,14 @@ def test_nodes_are_added(run, edges, tmp_path):
 
 def test_a_fit_takes_the_choices_of_an_earlier_one(run, edges, tmp_path):
     before, after = tmp_path / "before", tmp_path / "after"
-    quick = (*QUICK, "--preset", "auc")
-    run("fit", edges, "-o", before, *quick)
+    run("fit", edges, "-o", before, *QUICK)
     edges.write_text(edges.read_text() + "new,p3\nnew,p5\np7,new\n")
-    assert "61 nodes, dim 8" in run("fit", edges, "--from", before, "-o", after, *quick)
+    assert "61 nodes, dim 8" in run("fit", edges, "--from", before, "-o", after, *QUICK)
     chosen = [json.loads((path / "settings.json").read_text()) for path in (before, after)]
-    assert chosen[0]["window"] == chosen[1]["window"] == chosen[1]["settings"]["walks"]["window"][0]
-    assert len(chosen[1]["settings"]["walks"]["window"]) == 1
+    assert chosen[0]["order"] == chosen[1]["order"]
+    assert chosen[1]["settings"]["ranking"]["sweeps"] == [chosen[0]["order"]["sweeps"]]
     # What it takes choices from may be replaced by it.
-    run("fit", edges, "--from", after, "-o", after, "--overwrite", *quick)
+    run("fit", edges, "--from", after, "-o", after, "--overwrite", *QUICK)
 
 
 def test_settings_come_from_preset_then_file_then_flags(run, edges, tmp_path):
@@ -200,7 +199,7 @@ def test_settings_come_from_preset_then_file_then_flags(run, edges, tmp_path):
     )
     result = EdgeEmbeddings.load(tmp_path / "result").settings
     assert result["settings"]["dim"] == 4
-    assert result["settings"]["walks"]["window"] == [4]
+    assert result["settings"]["walks"]["window"] == 4
     assert result["settings"]["walks"]["walk_length"] == 30
     assert result["settings"]["training"]["optimiser"] == "percent-delta"
     # The settings of a result are a settings file too.

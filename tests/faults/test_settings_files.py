@@ -111,7 +111,7 @@ def test_a_mark_of_byte_order_is_no_part_of_the_settings(tmp_path):
     path = tmp_path / "settings.toml"
     path.write_bytes(b"\xef\xbb\xbf" + b"dim = 8\r\n[walks]\r\nwindow = 3\r\n")
     chosen = load_method("default", path)
-    assert (chosen.dim, chosen.walks.window) == (8, (3,))
+    assert (chosen.dim, chosen.walks.window) == (8, 3)
 
 
 def test_missing_settings_of_an_experiment_are_named(tmp_path):

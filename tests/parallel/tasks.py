@@ -74,7 +74,7 @@ def make_fit(name, workers=None, folder=None):
 
 def trained(fit, losses):
     """Return the losses, the AUCs, the final rows and vectors of a short training."""
-    trainer = fit._trainer("member-0", 0, 3, fit.training.output_l2)
+    trainer = fit._trainer("member-0", 0)
     fit._train(trainer, "member-0", 0)
     sides = trainer.model.embed(trainer.table, fit.workers)
     return {

@@ -18,7 +18,7 @@ from tests.faults.processes import finished, run, write_communities
 DEFAULT = [
     *("--dim", "8", "--quiet", "--model.start", "random", "--walks.window", "3"),
     *("--training.steps", "60", "--training.evaluate-every", "10", "--training.patience", "50"),
-    *("--training.stronger-l2", "0.03", "--training.checkpoint-every", "5"),
+    *("--training.checkpoint-every", "5"),
 ]
 FIT = [*DEFAULT, "--preset", "auc"]
 

@@ -112,7 +112,7 @@ def test_a_fit_has_its_dim_with_a_discount_too(graph, kind, members):
             members=members,
             walks=WalkSettings(window=5),
             model=ModelSettings(kind=kind),
-            training=TrainSettings(steps=8 * members, batch_pairs=200, stronger_l2=(), **training),
+            training=TrainSettings(steps=8 * members, batch_pairs=200, **training),
         ).fit(graph)
 
     fitted = fit(degree_discount=1000.0)

@@ -17,7 +17,7 @@ def test_the_text_of_the_paper():
     method = load_method("paper")
     walks, model, training = method.walks, method.model, method.training
     assert (walks.kind, walks.walks_per_node, walks.walk_length) == ("forward", 80, 100)
-    assert (walks.window, walks.p, walks.q, walks.self_pairs) == ((2,), 1, 1, False)
+    assert (walks.window, walks.p, walks.q, walks.self_pairs) == (2, 1, 1, False)
     assert (model.node_dim, model.hidden, model.manifold_dim) == (100, (100,), 100)
     assert not model.output_relu
     assert (method.negatives.kind, method.negatives.per_pair) == ("fixed", 5)
@@ -36,7 +36,7 @@ def test_the_released_code():
         if value != text[part][name]
     }
     assert changed == {
-        **{"walks.walks_per_node": 5, "walks.walk_length": 40, "walks.window": (3,)},
+        **{"walks.walks_per_node": 5, "walks.walk_length": 40, "walks.window": 3},
         **{"walks.self_pairs": True, "negatives.set_size": 400, "negatives.replacement": True},
         **{"model.output_relu": True, "model.statistics": "pairs", "training.l2": 1e-6},
     }

@@ -15,7 +15,7 @@ from arcvec.training.edge_projection import EdgeProjection
 from arcvec.training.fit import Fit
 from arcvec.training.hooks import Hooks, Interrupted
 from arcvec.training.settings import TrainSettings
-from arcvec.training.trainer import History, learning_rate
+from arcvec.training.trainer import learning_rate
 from arcvec.training.validation import choose_validation
 
 VARIANTS = {
@@ -34,16 +34,10 @@ VARIANTS = {
         "model": {"kind": "symmetric"},
         "training": {"selection": "train", "settle": 0.0},
     },
-    "trials of L2": {"training": {"stronger_l2": (0.1, 1.0), "patience": 1}},
     "statistics by pairs": {"model": {"statistics": "pairs"}, "training": {"settle": 0.0}},
     "two members": {"members": 2, "training": {"patience": 1}},
     "a discount": {"training": {"degree_discount": 2.0}},
-    "trials of windows": {"window": (2, 5)},
-    "two members, trials of L2": {
-        "members": 2,
-        "model": {"kind": "tied"},
-        "training": {"stronger_l2": (0.1,), "patience": 1},
-    },
+    "two tied members": {"members": 2, "model": {"kind": "tied"}, "training": {"patience": 1}},
     "tied, settling early": {
         "model": {"kind": "tied"},
         "training": {"settle": 0.3, "patience": 1},
@@ -61,7 +55,6 @@ def graph():
 def method(request):
     changes = request.param
     training = {"steps": 24, "batch_pairs": 200, "evaluate_every": 5, "checkpoint_every": 7}
-    training |= {"stronger_l2": ()}
     members = changes.get("members", 1)
     training["steps"] *= members
     return EdgeProjection(
@@ -69,7 +62,7 @@ def method(request):
         dim=8,
         seed=1,
         members=members,
-        walks=WalkSettings(shuffle_pairs=2000, window=changes.get("window", 5)),
+        walks=WalkSettings(shuffle_pairs=2000, window=5),
         negatives=NegativeSettings(**changes.get("negatives", {})),
         model=ModelSettings(node_dim=8, **{"hidden": (8,), **changes.get("model", {})}),
         training=TrainSettings(**{**training, **changes.get("training", {})}),
@@ -81,28 +74,21 @@ def begin(graph, training):
     settings = (WalkSettings(), NegativeSettings(), ModelSettings(), training)
     about = {"dim": 8, "projections": 1, "seeds": [0], "identity": {}}
     fit = Fit(graph, *settings, **about, hooks=Hooks(), workers=Alone())
-    return fit._trainer("member-0", 0, 5, training.output_l2)
+    return fit._trainer("member-0", 0)
 
 
 def test_reports_every_step(graph, method):
     reports = []
     fitted = method.fit(graph, Hooks(report=reports.append))
-    firsts = [progress for progress in reports if progress.step == 1]
-    assert [progress.trial for progress in firsts if progress.member == 0] == list(
-        range(len(firsts) - method.members + 1)
-    )
+    assert sum(progress.step == 1 for progress in reports) == method.members
     lasts = [max(p.step for p in reports if p.member == i) for i in range(method.members)]
     assert reports[-1].step == reports[-1].steps <= 24
     assert {progress.members for progress in reports} == {method.members}
-    assert sum(lasts) >= fitted.settings["steps_done"]
-    assert all(
-        b.step - a.step in (1, 1 - a.step)
-        for a, b in pairwise(reports)
-        if (a.member, a.trial) <= (b.member, b.trial)
-    )
+    assert sum(lasts) == fitted.settings["steps_done"]
+    assert all(b.step - a.step in (1, 1 - a.step) for a, b in pairwise(reports))
     assert all(np.isfinite(progress.loss) for progress in reports)
     assert reports[3].validation_auc is None
-    watched = [p for p in reports if (p.member, p.trial) == (0, 0)]
+    watched = [p for p in reports if p.member == 0]
     assert 0 < reports[4].validation_auc <= watched[-1].best_auc <= 1
     assert reports[-1].pairs_per_second > 0
 
@@ -161,7 +147,7 @@ def test_the_result_keeps_the_course_of_the_training(graph, method):
         mine = [i for i, entry in enumerate(whole["member"]) if entry == member]
         history = {name: [column[i] for i in mine] for name, column in whole.items()}
         seen = [report for report in reports if report.member == member]
-        losses = [report.loss for report in seen if report.trial == seen[-1].trial]
+        losses = [report.loss for report in seen]
         assert history["step"][:2] == [every, 2 * every]
         assert history["step"][-1] == len(losses)
         assert history["loss"][0] == pytest.approx(np.mean(losses[:every]))
@@ -195,9 +181,7 @@ def test_settling_learns_from_the_held_out_edges_too():
     held_out = validation.pairs[validation.is_edge].T
 
     def mean_score(settle):
-        training = TrainSettings(
-            steps=200, settle=settle, batch_pairs=4000, stronger_l2=(), degree_discount=0
-        )
+        training = TrainSettings(steps=200, settle=settle, batch_pairs=4000, degree_discount=0)
         walks = WalkSettings(window=5)
         method = EdgeProjection(goal="pairs", dim=16, members=1, walks=walks, training=training)
         return method.fit(graph).score(*held_out).mean()
@@ -219,70 +203,18 @@ def test_settling_is_as_long_as_it_took_to_the_best_auc(graph):
     status = trainer.status
     status.step, status.validations_since_best = 90, 3
     status.best_step, status.best_auc = 60, 0.9
-    assert trainer._is_finished(None)
+    assert trainer._is_finished()
     trainer.settle()
-    assert not trainer._is_finished(None)
+    assert not trainer._is_finished()
     assert status.end == 90 + 60
-
-
-@pytest.mark.parametrize("windows", [(5,), (5, 2, 10)])
-@pytest.mark.parametrize("stronger", [(), (0.1, 1.0, 10.0)])
-def test_the_best_trial_is_taken(graph, windows, stronger):
-    """By the AUC on held-out edges: all windows, then penalties as long as it rises."""
-    training = TrainSettings(
-        steps=60, batch_pairs=2000, stronger_l2=stronger, evaluate_every=5, degree_discount=0
-    )
-    trials = []
-
-    def report(progress):
-        if len(trials) == progress.trial:
-            trials.append(0.0)
-        trials[progress.trial] = progress.best_auc or 0.0
-
-    method = EdgeProjection(
-        goal="pairs", dim=8, walks=WalkSettings(window=windows), training=training
-    )
-    fitted = method.fit(graph, Hooks(report=report))
-    assert fitted.settings["validation_auc"] == max(trials)
-    by_window, by_penalty = trials[: len(windows)], trials[len(windows) :]
-    assert fitted.settings["window"] == windows[int(np.argmax(by_window))]
-    penalties = [training.output_l2] * len(windows) + list(stronger)
-    assert fitted.settings["output_l2"] == penalties[int(np.argmax(trials))]
-    best = [max(by_window), *by_penalty]
-    assert all(a < b for a, b in pairwise(best[:-1]))
-    assert len(by_penalty) == len(stronger) or best[-1] <= best[-2]
-
-
-@pytest.mark.parametrize(
-    ("step", "auc", "ends"), [(10, 0.7, False), (15, 0.7, False), (20, 0.7, True), (20, 0.8, False)]
-)
-def test_a_trial_behind_the_best_one_ends_half_way(graph, step, auc, ends):
-    training = TrainSettings(steps=80, settle=0.5, evaluate_every=5)
-    trainer = begin(graph, training)
-    status = trainer.status
-    assert status.end == 40
-    aucs = [0.6, 0.75, 0.71, 0.73, 0.9]
-    rival = History(step=[5, 10, 15, 20, 25], validation_auc=aucs)
-    status.step, status.best_step, status.best_auc = step, step, auc
-    assert trainer._is_finished(rival) == ends
-    trainer.settle()
-    assert not trainer._is_finished(rival)
-
-
-def test_without_held_out_edges_the_first_window_is_taken(graph):
-    training = TrainSettings(steps=10, batch_pairs=500, validation_fraction=0)
-    method = EdgeProjection(
-        goal="pairs", dim=8, walks=WalkSettings(window=(3, 7)), training=training
-    )
-    assert method.fit(graph).settings["window"] == 3
 
 
 def test_members_have_seeds_of_their_own(graph):
     """Two members are not twice the same one, nor a member of another seed."""
-    training = TrainSettings(steps=12, batch_pairs=200, evaluate_every=1, stronger_l2=())
+    training = TrainSettings(steps=12, batch_pairs=200, evaluate_every=1)
 
     def losses(seed, members):
-        walks = WalkSettings(window=5)  # a choice among several could differ
+        walks = WalkSettings(window=5)
         method = EdgeProjection(
             goal="pairs", dim=8, seed=seed, members=members, walks=walks, training=training
         )
@@ -314,7 +246,6 @@ def test_checkpoints_are_written_on_the_way(graph, method, tmp_path):
     assert len(numbers) == min(2, len(written))
     assert [path.name for path in tmp_path.iterdir()] == ["fit.checkpoint"]
     assert len(list(checkpoint.glob("member-*"))) == method.members
-    assert not list(checkpoint.glob("trial-*"))  # gone with the first member
 
 
 def test_a_checkpoint_of_something_else_is_refused(graph, method, tmp_path):

@@ -164,7 +164,7 @@ def test_a_fit_shows_what_the_paper_describes(unit_norm):
         walks=WalkSettings(window=5),
         model=ModelSettings(unit_norm=unit_norm),
         # As in the paper, degrees add nothing of their own to the two numbers of a side.
-        training=TrainSettings(steps=300, batch_pairs=4000, stronger_l2=(), degree_discount=0),
+        training=TrainSettings(steps=300, batch_pairs=4000, degree_discount=0),
     )
     measures = measure_plane(Plane.of(method.fit(graph), graph))
     assert measures.edges_in_cone > 0.8

@@ -43,8 +43,8 @@ class WalkPairs:
 
     @property
     def window(self) -> int:
-        """The first of the windows in the settings."""
-        window = self.settings.window[0]
+        """The window of the settings."""
+        window = self.settings.window
         # Alternating walks are at targets at odd distances only.
         return window | 1 if self.alternating else window
 

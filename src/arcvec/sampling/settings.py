@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from arcvec.settings import Settings
-
-
-def _as_several(value: Any) -> Any:
-    return (value,) if isinstance(value, int | str) else value
-
-
-Windows = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_as_several)]
 
 
 class WalkSettings(Settings):
@@ -29,12 +22,11 @@ class WalkSettings(Settings):
     )
     walks_per_node: int = Field(80, ge=1, description="walks per node before they repeat")
     walk_length: int = Field(20, ge=2, description="nodes in one walk, the start included")
-    window: Windows = Field(
-        (5, 2, 10),
-        min_length=1,
-        description="largest distance in a walk between nodes of a pair; of several, the one with "
-        "the best AUC on held-out edges is taken; alternating walks pair at odd distances only, up "
-        "to the next odd one",
+    window: int = Field(
+        5,
+        ge=1,
+        description="largest distance in a walk between nodes of a pair; alternating walks pair at "
+        "odd distances only, up to the next odd one",
     )
     p: float = Field(1.0, gt=0, description="node2vec's return parameter (forward walks)")
     q: float = Field(1.0, gt=0, description="node2vec's in-out parameter (forward walks)")

@@ -79,7 +79,6 @@ def _in_short(method: EdgeProjection, share: float) -> EdgeProjection:
     training = method.training.on_all_edges()
     changes = {
         "members": 1,
-        "walks": method.walks.model_copy(update={"window": method.walks.window[:1]}),
         "training": training.model_copy(update={"steps": max(1, round(share * training.steps))}),
     }
     return method.model_copy(update=changes)

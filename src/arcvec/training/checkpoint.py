@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from arcvec.model.sides import Sides
 from arcvec.parallel.alone import Alone
 from arcvec.parallel.partition import Partition
 from arcvec.parallel.shared import shared_folder
@@ -30,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 FORMAT, FORMAT_VERSION = "arcvec-checkpoint", 2
 HEADER = "checkpoint.json"
-_NAMES = re.compile(r"start|order|(trial|member|running)-\d+")
+_NAMES = re.compile(r"start|order|(member|running)-\d+")
 _KEPT_RUNNING = 2
 # Rows; snapshots of fewer nodes are kept in memory where no folder is given.
 _SMALL_TABLE = 1 << 18
@@ -51,6 +52,28 @@ class Snapshot:
     rows: Tensors
     shared: Tensors
     state: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        sides: Mapping[str, Sides | None],
+        state: dict[str, Any],
+        rows: Tensors | None = None,
+        shared: Tensors | None = None,
+    ) -> Snapshot:
+        """Return a snapshot of sides by name, beside further tensors."""
+        rows, shared = dict(rows or {}), dict(shared or {})
+        for name, one in sides.items():
+            for tensors, more in zip((rows, shared), one.by_kind() if one else (), strict=False):
+                tensors |= {f"{name}.{key}": tensor for key, tensor in more.items()}
+        return cls(rows, shared, state)
+
+    def sides(self, name: str) -> Sides | None:
+        """Return the sides of a name, if there are any."""
+        both = {**self.rows, **self.shared}
+        start = f"{name}."
+        found = {key.removeprefix(start): both[key] for key in both if key.startswith(start)}
+        return Sides(**found) if found else None
 
 
 class Checkpoint:

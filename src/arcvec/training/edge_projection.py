@@ -228,19 +228,11 @@ class EdgeProjection(TrainedMethod):
 
     def chosen_by(self, earlier: EdgeEmbeddings) -> EdgeProjection:
         """Return the method with what an earlier fit chose, where it chose among these settings."""
-        settings = earlier.settings
-        order = (settings.get("order") or {}).items()
-        window, penalty = settings.get("window"), settings.get("output_l2")
-        known: dict[str, dict[str, Any]] = {
-            "ranking": {k: (v,) for k, v in order if v in getattr(self.ranking, k, ())},
-            "walks": {"window": (window,)} if window in self.walks.window else {},
-            "training": {},
-        }
-        if penalty in (self.training.output_l2, *self.training.stronger_l2):
-            known["training"] = {"output_l2": penalty, "stronger_l2": ()}
-        rooms = {name: getattr(self, name) for name in known}
-        changes = {name: room.model_copy(update=known[name]) for name, room in rooms.items()}
-        return self.model_copy(update=changes)
+        known: dict[str, Any] = {}
+        for name, chosen in (earlier.settings.get("order") or {}).items():
+            open_to = [value for value in getattr(self.ranking, name, ()) if value == chosen]
+            known |= {name: tuple(open_to)} if open_to else {}
+        return self.model_copy(update={"ranking": self.ranking.model_copy(update=known)})
 
 
 class MixedProjections(TrainedMethod):
@@ -293,8 +285,6 @@ def provenance(learned: Learned) -> dict[str, Any]:
     return {
         "steps_done": sum(status.step for status in states),
         "validation_auc": fmean(aucs) if learned.auc is None and aucs else learned.auc,
-        "window": states[0].window,
-        "output_l2": states[0].output_l2,
         "degree_discount": learned.terms.discount,
         "degree_gain": learned.terms.gain,
         "norm_std": fmean(spread.item() for spread in spreads) if spreads else None,

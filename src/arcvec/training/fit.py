@@ -1,4 +1,4 @@
-"""The whole recipe of a fit: hold out, choose, train, let degrees add their part, average.
+"""The recipe of a fit of the likelihood: hold out, train, let degrees add their part, average.
 
 Each finished part is a snapshot of the checkpoint, so that a resumed fit runs the same recipe and
 finds what is done.
@@ -32,7 +32,7 @@ from arcvec.training.degrees import DegreeTerms, fit_terms
 from arcvec.training.hooks import Hooks
 from arcvec.training.settings import TrainSettings
 from arcvec.training.start import Start, choose_device
-from arcvec.training.trainer import History, Status, Trainer, sides_by_kind, sides_in
+from arcvec.training.trainer import Status, Trainer
 from arcvec.training.validation import Validation, choose_validation
 
 _MIN_BATCH_PAIRS, _BATCH_PAIRS_PER_EDGE = 1024, 8
@@ -98,19 +98,13 @@ class Fit:
 
     def run(self) -> Learned:
         """Return what was learned; the parts that a checkpoint has are not trained again."""
-        # 1. Hold out some edges, by which to choose and to stop (`_held_out`, made when needed).
-        # 2. Choose the window of the walks and the penalty on the vectors, by trials.
-        window, penalty, trial = self._choose()
-        # 3. Train the members, each from a seed of its own: first on the edges that are not held
-        #    out, until the AUC no longer rises, then on all edges, for as long. The first member
-        #    continues the best trial.
-        members = [
-            self._member(index, window, penalty, None if index else trial)
-            for index in range(len(self.seeds))
-        ]
-        # 4. Add to the mean of their scores what degrees say about the held-out edges.
+        # 1. Hold out some edges, which tell when to stop (`_held_out`, made when needed).
+        # 2. Train the members, each from a seed of its own: first on the edges that are not held
+        #    out, until the AUC no longer rises, then on all edges, for as long.
+        members = [self._member(index) for index in range(len(self.seeds))]
+        # 3. Add to the mean of their scores what degrees say about the held-out edges.
         terms, auc = self._degree_terms(members)
-        # 5. Average: `Learned.vectors`.
+        # 4. Average: `Learned.vectors`.
         parts = self.parts_of([member.sides for member in members], terms, self.graph)
         return Learned(members, terms, auc, *parts)
 
@@ -147,76 +141,28 @@ class Fit:
         folder = kept and graphs_folder(kept) / "seen"
         return choose_validation(self.graph, self.training, self.seeds[0], self.workers, folder)
 
-    def _choose(self) -> tuple[int, float, str | None]:
-        """Return the window, the penalty, and the name of the trial that had them, if any.
-
-        Windows are tried with the weakest penalty, then penalties as long as the AUC rises.
-        """
-        first = self.checkpoint.load("member-0")
-        if first is not None:  # done already, and its trials are removed
-            status = Status.from_dict(first.state["status"])
-            return status.window, status.output_l2, None
-        windows, penalties = self.walks.window, self.training.stronger_l2
-        _, validation = self._held_out
-        only_one = len(windows) + len(penalties) == 1
-        if validation is None or only_one:
-            return windows[0], self.training.output_l2, None
-        best = self._trial(0, windows[0], self.training.output_l2)
-        for number, window in enumerate(windows[1:], start=1):
-            trial = self._trial(number, window, best.output_l2, best.history)
-            best = trial if trial.is_better_than(best) else best
-        for number, penalty in enumerate(penalties, start=len(windows)):
-            trial = self._trial(number, best.window, penalty, best.history)
-            if not trial.is_better_than(best):
-                break
-            best = trial
-        return best.window, best.output_l2, f"trial-{best.trial}"
-
-    def _trial(
-        self, number: int, window: int, penalty: float, rival: History | None = None
-    ) -> Status:
-        """Train the first part of the first member; return how it went."""
-        name = f"trial-{number}"
-        kept = self.checkpoint.load(name)
-        if kept is None:
-            trainer = self._trainer(name, 0, window, penalty)
-            trainer.status.trial = number
-            self._train(trainer, name, 0, rival=rival)
-            kept = trainer.snapshot()
-            self.checkpoint.save(name, kept)
-        return Status.from_dict(kept.state["status"])
-
-    def _member(self, index: int, window: int, penalty: float, trial: str | None) -> Member:
+    def _member(self, index: int) -> Member:
         """Return a member, trained to its end."""
         name = f"member-{index}"
         kept = self.checkpoint.load(name)
         if kept is None:
-            trainer = self._trainer(name, index, window, penalty, trial)
-            self._train_member(trainer, name, index)
-            kinds = sides_by_kind(trainer.result(), "result")
-            more = sides_by_kind(trainer.watched, "watched")
-            rows, shared = ({**one, **other} for one, other in zip(kinds, more, strict=True))
-            kept = Snapshot(rows, shared, trainer.snapshot().state)
+            trainer = self._trainer(name, index)
+            if not trainer.status.is_settling:
+                self._train(trainer, name, index)
+                if self.training.settle:
+                    trainer.watched = trainer.result() if self.validation else None
+                    trainer.settle()
+            if trainer.status.is_settling:
+                self._train(trainer, name, index)
+            kept = Snapshot.of(
+                {"result": trainer.result(), "watched": trainer.watched}, trainer.snapshot().state
+            )
             self.checkpoint.save(name, kept)
-            for number in range(len(self.walks.window) + len(self.training.stronger_l2)):
-                self.checkpoint.remove(f"trial-{number}")
-        sides = sides_in(kept, "result")
+        sides, watched = kept.sides("result"), kept.sides("watched")
         assert sides is not None
-        watched = sides_in(kept, "watched")
         if self.validation and not self.training.settle:
             watched = sides  # as they were at their best
         return Member(sides, Status.from_dict(kept.state["status"]), watched)
-
-    def _train_member(self, trainer: Trainer, name: str, index: int) -> None:
-        """Train both parts of a member, or what is left of them."""
-        _, validation = self._held_out
-        if not trainer.status.is_settling:
-            self._train(trainer, name, index)
-            if self.training.settle:
-                trainer.watched = trainer.result() if validation else None
-                trainer.settle()
-        if trainer.status.is_settling:
-            self._train(trainer, name, index)
 
     def _degree_terms(self, members: list[Member]) -> tuple[DegreeTerms, float | None]:
         """Return what degrees add, and the AUC with it; single members would ask for more."""
@@ -228,43 +174,38 @@ class Fit:
         scores = [validation.scores(sides) for sides in watched]
         return fit_terms(torch.stack(scores).mean(dim=0).cpu().numpy(), seen, validation)
 
-    def _trainer(
-        self, stage: str, index: int, window: int, penalty: float, trial: str | None = None
-    ) -> Trainer:
-        """Return a training: where the checkpoint left it, at the end of a trial, or fresh."""
+    def _trainer(self, name: str, index: int) -> Trainer:
+        """Return the training of a member: where the checkpoint left it, or fresh."""
         kept, settings = self._running, self.training
-        if kept is None or kept.state["stage"] != stage:
-            kept = self.checkpoint.load(trial) if trial else None
+        if kept is not None and kept.state["stage"] != name:
+            kept = None
         blank = kept is not None
         made = self._start.make(self.seen, self.seeds[index], self.checkpoint, blank=blank)
         end = settings.steps - round(settings.steps * settings.settle)
-        trainer = Trainer(*made, settings, Status(window, penalty, end), self.workers)
+        trainer = Trainer(*made, settings, Status(end), self.workers)
         if kept is not None:
             trainer.restore(kept)
         return trainer
 
-    def _train(
-        self, trainer: Trainer, stage: str, index: int, rival: History | None = None
-    ) -> None:
+    def _train(self, trainer: Trainer, name: str, index: int) -> None:
         """Train one part: on the edges not held out, or on all where it settles."""
         seen, validation = self._held_out
         if trainer.status.is_settling:
             seen, validation = self.graph, None
         trainer.train(
-            self._stream(seen, self.seeds[index], trainer.status.window),
+            self._stream(seen, self.seeds[index]),
             Objective(self.negatives, self._reversed_label(seen)),
             validation=validation,
-            rival=rival,
             hooks=self.hooks.of_member(index, len(self.seeds)),
-            save=lambda: self.checkpoint.save_running(trainer.snapshot(stage=stage)),
+            save=lambda: self.checkpoint.save_running(trainer.snapshot(stage=name)),
         )
 
-    def _stream(self, seen: Graph, seed: int, window: int) -> BatchStream:
+    def _stream(self, seen: Graph, seed: int) -> BatchStream:
         # Small graphs learn as much from smaller batches, in half the time.
         enough = max(_MIN_BATCH_PAIRS, _BATCH_PAIRS_PER_EDGE * self.graph.num_edges)
         return BatchStream(
             seen,
-            self.walks.model_copy(update={"window": (window,)}),
+            self.walks,
             self.negatives,
             batch_pairs=min(self.training.batch_pairs, enough),
             seed=seed,

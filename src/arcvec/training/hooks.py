@@ -14,7 +14,6 @@ class Progress:
     Attributes:
         loss: None while the order is learned, which has none to watch.
         validation_auc: of the newest validation; None before the first.
-        trial: how many windows and penalties were tried before.
         member: number of this member of an ensemble, from 0 on.
     """
 
@@ -24,7 +23,6 @@ class Progress:
     pairs_per_second: float
     validation_auc: float | None
     best_auc: float | None
-    trial: int = 0
     member: int = 0
     members: int = 1
 

@@ -41,7 +41,6 @@ _PAPER: dict[str, Any] = {
         "decay": "none",
         "l2": 1e-4,
         "output_l2": 0.0,
-        "stronger_l2": (),
         "degree_discount": 0.0,
         "anchor_only": True,
         "selection": "train",
@@ -90,6 +89,13 @@ def _settings_in(config: Path) -> dict[str, Any]:
         return values
     if not isinstance(values.get("settings"), dict) or "seed" not in values:
         raise ValueError(f"{config}: expected settings and a seed, as a fit writes them, got none")
-    # Results of the first version have no goal, as pairs was the only one, and a length of members.
-    kept = {name: value for name, value in values["settings"].items() if name != "member_dim"}
-    return {"goal": "pairs", **kept, "seed": values["seed"]}
+    settings = {"goal": "pairs", **values["settings"], "seed": values["seed"]}
+    if "stronger_l2" in settings.get("training", {}):
+        # Version 0.1.0 had one goal, and tried windows and penalties: take what it chose.
+        chosen = {"walks": {"window": values["window"]}}
+        chosen["training"] = {"output_l2": values["output_l2"]}
+        for room, changes in chosen.items():
+            settings[room] = {**settings[room], **changes}
+        del settings["training"]["stronger_l2"]
+        settings.pop("member_dim", None)
+    return settings

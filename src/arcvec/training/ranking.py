@@ -28,7 +28,6 @@ from arcvec.training.order import (
     num_sweeps,
 )
 from arcvec.training.settings import RankingSettings
-from arcvec.training.trainer import sides_by_kind, sides_in
 from arcvec.training.validation import Validation
 
 # Spreads of the likelihood's score that are tried.
@@ -131,13 +130,11 @@ def _learn_order(fit: Fit, ranking: RankingSettings, dim: int) -> Order:
             choice, watched = choose_order(seen, fit.seeds[0], fit.validation, course)
         tables = fit_order(problem, fit.seeds[0], choice, course)
         sides = problem.shaped(choice).sides(tables)
-        kinds = zip(sides_by_kind(sides, "result"), sides_by_kind(watched, "watched"), strict=True)
-        rows, shared = ({**one, **other} for one, other in kinds)
-        kept = Snapshot(rows, shared, {"choice": choice})
+        kept = Snapshot.of({"result": sides, "watched": watched}, {"choice": choice})
         fit.checkpoint.save("order", kept)
-    result = sides_in(kept, "result")
+    result = kept.sides("result")
     assert result is not None
-    return Order(result, sides_in(kept, "watched"), kept.state["choice"])
+    return Order(result, kept.sides("watched"), kept.state["choice"])
 
 
 def _unit(order: Sides, likely: Sides, validation: Validation) -> float:

@@ -80,10 +80,6 @@ class TrainSettings(Settings):
     )
     l2: float = Field(0.0, ge=0, description="L2 penalty on all parameters")
     output_l2: float = Field(3e-5, ge=0, description="L2 penalty on the source and target vectors")
-    stronger_l2: tuple[Annotated[float, Field(ge=0)], ...] = Field(
-        (0.03, 0.1, 0.3),
-        description="larger output_l2 to try in turn, as long as the AUC on held-out edges rises",
-    )
     degree_discount: float | None = Field(
         None,
         description="what the score of a pair loses for an end with one edge (with k edges, a k-th "
@@ -123,7 +119,7 @@ class TrainSettings(Settings):
     def on_all_edges(self) -> TrainSettings:
         """Return how to train once: nothing held out, so nothing chosen by it, a falling rate."""
         discount = self.degree_discount or 0.0
-        nothing = {"settle": 0.0, "validation_fraction": 0.0, "stronger_l2": ()}
+        nothing = {"settle": 0.0, "validation_fraction": 0.0}
         changes = {**nothing, "selection": "held-out", "degree_discount": discount}
         return self.model_copy(update=changes)
 

@@ -44,11 +44,6 @@ class History:
         self.validation_auc.append(validation_auc)
         self.recent_losses.clear()
 
-    def best_until(self, step: int) -> float:
-        """Return the best AUC of all entries up to a step; 0 where there is none."""
-        aucs = (auc for at, auc in zip(self.step, self.validation_auc, strict=True) if at <= step)
-        return max((auc for auc in aucs if auc is not None), default=0.0)
-
     def as_dict(self) -> dict[str, list[Any]]:
         """Return the entries by column."""
         return {"step": self.step, "loss": self.loss, "validation_auc": self.validation_auc}
@@ -59,16 +54,11 @@ class Status:
     """Where a training stands: all that a checkpoint keeps of it besides tensors.
 
     Attributes:
-        window, output_l2: of the walks, and the penalty on the vectors.
-        trial: how many of these were tried before.
         end: the step with which this part of the training ends at the latest.
         watched_until: the last step of the first part; None during it.
     """
 
-    window: int
-    output_l2: float
     end: int
-    trial: int = 0
     step: int = 0
     place: Place = field(default_factory=Place)
     last_auc: float | None = None
@@ -83,10 +73,6 @@ class Status:
         """Return what `asdict` was called on."""
         parts = {"place": Place(*values["place"]), "history": History(**values["history"])}
         return cls(**{**values, **parts})
-
-    def is_better_than(self, other: Status) -> bool:
-        """Return whether this training reached a better AUC."""
-        return (self.best_auc or 0.0) > (other.best_auc or 0.0)
 
     @property
     def is_settling(self) -> bool:
@@ -130,14 +116,12 @@ class Trainer:
         objective: Objective,
         *,
         validation: Validation | None = None,
-        rival: History | None = None,
         hooks: Hooks | None = None,
         save: Callable[[], None] | None = None,
     ) -> None:
         """Train to the end of this part: all steps, or until the AUC no longer rises.
 
         Args:
-            rival: history of the best trial so far; this one stops half way if it is behind.
             save: writes a checkpoint.
 
         Raises:
@@ -146,7 +130,7 @@ class Trainer:
         """
         settings, status, hooks = self.settings, self.status, hooks or Hooks()
         started, num_pairs = time.perf_counter(), 0
-        if self._is_finished(rival):
+        if self._is_finished():
             return
         for batch in stream.start_at(status.place):
             loss, stopping = self._step(batch, objective, hooks)
@@ -161,7 +145,7 @@ class Trainer:
                 hooks.report(self._progress(loss, num_pairs / (time.perf_counter() - started)))
             if save and (stopping or status.step % settings.checkpoint_every == 0):
                 save()
-            finished = self._is_finished(rival)
+            finished = self._is_finished()
             # A stop requested in the very last step lets the fit end; one between parts does not.
             if stopping and not (finished and (status.is_settling or not settings.settle)):
                 raise Interrupted(status.step, hooks.checkpoint)
@@ -176,7 +160,7 @@ class Trainer:
         sides = self.model(rows, anchor_only=self.settings.anchor_only)
         source, target = fetch(sides.source, sides.target, batch.route, self.workers)
         known = replace(sides, source=source, target=target)
-        loss = objective.loss(known, batch, status.output_l2)
+        loss = objective.loss(known, batch, self.settings.output_l2)
         loss.backward()  # type: ignore[no-untyped-call]
         stopping = bool(hooks.should_stop and hooks.should_stop())
         total, stops = self._sum_gradients(loss.item(), stopping)
@@ -228,23 +212,17 @@ class Trainer:
         else:
             status.validations_since_best += 1
 
-    def _is_finished(self, rival: History | None) -> bool:
+    def _is_finished(self) -> bool:
         """Return whether all steps of this part are done, or more of them are no use."""
         status = self.status
-        if status.step >= status.end or status.is_settling:
-            return status.step >= status.end
-        if status.validations_since_best >= self.settings.patience:
-            return True
-        half_done = 2 * status.step >= status.end
-        if rival is None or status.best_auc is None or not half_done:
-            return False
-        return status.best_auc < rival.best_until(status.step)
+        is_late = status.validations_since_best >= self.settings.patience
+        return status.step >= status.end or (is_late and not status.is_settling)
 
     def _progress(self, loss: float, pairs_per_second: float) -> Progress:
         status = self.status
         steps = status.end if status.is_settling else self.settings.steps
         aucs = status.last_auc, status.best_auc
-        return Progress(status.step, steps, loss, pairs_per_second, *aucs, status.trial)
+        return Progress(status.step, steps, loss, pairs_per_second, *aucs)
 
     def settle(self) -> None:
         """Begin the last part of the training, as long as it took to the best AUC."""
@@ -262,18 +240,15 @@ class Trainer:
 
     def snapshot(self, **state: Any) -> Snapshot:
         """Return the whole training for a checkpoint, with more JSON values to keep beside it."""
-        rows, shared = self._tensors()
-        for prefix, sides in (("best", self.best), ("watched", self.watched)):
-            for tensors, more in zip((rows, shared), sides_by_kind(sides, prefix), strict=True):
-                tensors |= more
-        return Snapshot(rows, shared, {"status": asdict(self.status), **state})
+        sides = {"best": self.best, "watched": self.watched}
+        return Snapshot.of(sides, {"status": asdict(self.status), **state}, *self._tensors())
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue from a snapshot of a training with the same settings."""
         for live, saved in zip(self._tensors(), (snapshot.rows, snapshot.shared), strict=True):
             for name, tensor in live.items():
                 tensor.copy_(saved[name])
-        self.best, self.watched = sides_in(snapshot, "best"), sides_in(snapshot, "watched")
+        self.best, self.watched = snapshot.sides("best"), snapshot.sides("watched")
         self.status = Status.from_dict(snapshot.state["status"])
 
     def _tensors(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -287,23 +262,6 @@ class Trainer:
             for key, tensor in self.optimisers[name].state().items():
                 shared[f"model.{name}.{key}"] = tensor
         return rows, shared
-
-
-def sides_by_kind(sides: Sides | None, prefix: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Return the tensors of sides for a snapshot, rows and others, by names with a prefix."""
-    rows, shared = ({}, {}) if sides is None else sides.by_kind()
-    rows, shared = (
-        {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
-        for tensors in (rows, shared)
-    )
-    return rows, shared
-
-
-def sides_in(snapshot: Snapshot, prefix: str) -> Sides | None:
-    """Return the sides that a snapshot has under a prefix."""
-    both = {**snapshot.rows, **snapshot.shared}
-    found = {n.removeprefix(f"{prefix}."): both[n] for n in both if n.startswith(f"{prefix}.")}
-    return Sides(**found) if found else None
 
 
 def learning_rate(

@@ -90,12 +90,11 @@ def training_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], N
             nonlocal last_step
             last_step, auc, members = progress.step, progress.validation_auc, progress.members
             member = f" {progress.member + 1}/{members}" if members > 1 else ""
-            trial = f", trial {progress.trial + 1}" if progress.trial else ""
             show(
                 "training",
                 progress.steps,
                 progress.step,
-                description=f"training{member}{trial}",
+                description=f"training{member}",
                 loss="-" if progress.loss is None else f"{progress.loss:.3f}",
                 speed=_short(progress.pairs_per_second),
                 auc="-" if auc is None else f"{auc:.4f}",
