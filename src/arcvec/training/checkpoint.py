@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 FORMAT, FORMAT_VERSION = "arcvec-checkpoint", 2
 HEADER = "checkpoint.json"
-_NAMES = re.compile(r"start|order|(member|running)-\d+")
+_NAMES = re.compile(r"order|(member|running)-\d+")
 _KEPT_RUNNING = 2
 # Rows; snapshots of fewer nodes are kept in memory where no folder is given.
 _SMALL_TABLE = 1 << 18

@@ -12,11 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn import functional as F
 
+from arcvec.evaluation.log_odds import fit_log_odds
 from arcvec.graph.graph import Graph
 from arcvec.training.validation import Validation
 
@@ -96,23 +94,11 @@ def fit_terms(
 
 
 def _log_odds(columns: NDArray[np.float64], is_edge: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the coefficients of a logistic regression, all but the last one with an L2 penalty.
-
-    Not scikit-learn's, whose import takes longer than all of this.
-    """
-    inputs, labels = torch.from_numpy(columns), torch.from_numpy(is_edge).double()
-    coefficients = torch.zeros(columns.shape[1], dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([coefficients], max_iter=100, line_search_fn="strong_wolfe")
-
-    def loss() -> Tensor:
-        optimiser.zero_grad()
-        misfit = F.binary_cross_entropy_with_logits(inputs @ coefficients, labels)
-        value = misfit + coefficients[:-1].square().sum() / (2 * len(labels))
-        value.backward()  # type: ignore[no-untyped-call]
-        return value
-
-    optimiser.step(loss)  # type: ignore[no-untyped-call]
-    return coefficients.detach().numpy()
+    """Return the coefficients of a logistic regression; the last one, a level, is free."""
+    precision = np.eye(columns.shape[1])
+    precision[-1, -1] = 0.0
+    equal, nothing = np.ones(len(columns)), np.zeros(len(precision))
+    return fit_log_odds(columns, is_edge, equal, nothing, precision)
 
 
 def _by_degree(graph: Graph) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

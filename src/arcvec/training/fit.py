@@ -180,7 +180,7 @@ class Fit:
         if kept is not None and kept.state["stage"] != name:
             kept = None
         blank = kept is not None
-        made = self._start.make(self.seen, self.seeds[index], self.checkpoint, blank=blank)
+        made = self._start.make(self.seen, self.seeds[index], blank=blank)
         end = settings.steps - round(settings.steps * settings.settle)
         trainer = Trainer(*made, settings, Status(end), self.workers)
         if kept is not None:

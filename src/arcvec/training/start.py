@@ -15,12 +15,7 @@ from arcvec.model.settings import ModelSettings
 from arcvec.parallel.alone import Alone
 from arcvec.parallel.partition import Partition
 from arcvec.training.average import chunks
-from arcvec.training.checkpoint import Checkpoint, Snapshot
 from arcvec.training.spectral import spectral_rows
-
-# Of larger graphs all members start at the same vectors, which take minutes to compute. Others that
-# are as good would hardly differ, and the networks and the pairs of members do.
-_MAX_NODES_FOR_OWN_START = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +34,10 @@ class Start:
     device: str
     workers: Alone
 
-    def make(
-        self, seen: Graph, seed: int, checkpoint: Checkpoint, *, blank: bool = False
-    ) -> tuple[EdgeModel, NodeTable]:
+    def make(self, seen: Graph, seed: int, *, blank: bool = False) -> tuple[EdgeModel, NodeTable]:
         """Return the model and the node table before the first step.
 
         Args:
-            checkpoint: keeps the newest start, as all trials of a member share it.
             blank: with rows of zeros, for a snapshot to fill.
         """
         generator = torch.Generator().manual_seed(seed)
@@ -55,29 +47,14 @@ class Start:
         if blank:
             rows = torch.zeros(self._partition.num_rows(self.workers.rank), columns)
         elif chosen.start == "spectral":
-            rows = self._spectral_rows(seen, columns, seed, checkpoint)
+            rows = torch.from_numpy(spectral_rows(seen, columns, seed, self.workers))
         else:
             rows = self._random_rows(columns, generator)
-        table = NodeTable(rows.to(self.device), self._weights())
-        return model.to(self.device), table
+        return model.to(self.device), NodeTable(rows.to(self.device), self._weights())
 
     @cached_property
     def _partition(self) -> Partition:
         return Partition(self.graph.num_nodes, self.workers.count)
-
-    def _spectral_rows(
-        self, seen: Graph, columns: int, seed: int, checkpoint: Checkpoint
-    ) -> Tensor:
-        """Return the rows, which the checkpoint keeps for the next training."""
-        kept_for = 0 if seen.num_nodes > _MAX_NODES_FOR_OWN_START else seed
-        shape = [seen.num_nodes, columns]
-        made_of = {"fingerprint": seen.fingerprint, "seed": kept_for, "shape": shape}
-        kept = checkpoint.load("start")
-        if kept is None or kept.state != made_of:
-            rows = spectral_rows(seen, columns, seed, self.workers)
-            kept = Snapshot({"rows": torch.from_numpy(rows)}, {}, made_of)
-            checkpoint.save("start", kept)
-        return kept.rows["rows"].clone()
 
     def _random_rows(self, columns: int, generator: torch.Generator) -> Tensor:
         """Return the own rows of `NodeTable.random`, which all workers draw in whole."""
