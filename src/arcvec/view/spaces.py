@@ -165,11 +165,11 @@ def colours_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
             text = f"{beyond:,} {'node' if beyond == 1 else 'nodes'} beyond the rim"
             axes.text(0.02, 0.02, text, transform=axes.transAxes, fontsize=10, color="0.3")
     places = figures.colours_by_place(target)
-    source_colours = figures.to_rgb(figures.mean_of_targets(plane.graph, places))
+    source_colours = figures.mean_of_targets(plane.graph, places)
     for axes in (panels[0], panels[2]):
         _scatter(axes, source, source_colours, alpha=_ALPHA)
     for axes in panels[1:3]:
-        _scatter(axes, target, figures.to_rgb(places), alpha=_ALPHA, marker="^")
+        _scatter(axes, target, places, alpha=_ALPHA, marker="^")
     _scatter(panels[3], source, "0.6", alpha=0.3)
     for node, colour in zip(chosen, cycle(COLOURS), strict=False):
         # Sources in this half of the plane have a positive inner product with the target.
