@@ -49,7 +49,7 @@ def experiment(
 
     Args:
         file: TOML file of the experiment, such as experiments/table1.toml.
-        out: folder for results.csv, results.parquet, table.md, table.tex and curves.
+        out: folder for results.csv, table.md, table.tex and curves.
         data: folder of the split folders; by default $ARCVEC_DATA/splits or ../shared/data/splits.
         cells: folder of finished cells, by default `cells` in the output folder; experiments that
             share it do not run the cells they have in common again.

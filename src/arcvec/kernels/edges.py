@@ -22,15 +22,6 @@ def find_edge(indptr, indices, source, target):
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def contains_edges(indptr, indices, sources, targets):
-    """Return for each pair whether it is an edge: (p,) bool."""
-    found = np.empty(sources.size, dtype=np.bool_)
-    for i in prange(sources.size):
-        found[i] = find_edge(indptr, indices, sources[i], targets[i]) >= 0
-    return found
-
-
-@njit(cache=True, nogil=True, parallel=True)
 def entries_of_edges(indptr, indices, sources, targets):
     """Return the position in `indices` of each edge, -1 for a pair that is none: (p,) int64."""
     entries = np.empty(sources.size, dtype=np.int64)
