@@ -18,16 +18,7 @@ from arcvec.embeddings import EdgeEmbeddings, EdgeScorer, Scores
 from arcvec.graph import matrices
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
-from arcvec.method import (
-    Dim,
-    EvenDim,
-    MaxNodes,
-    Method,
-    Seed,
-    describe_fit,
-    one_side,
-    two_sides,
-)
+from arcvec.method import Dim, EvenDim, MaxNodes, Method, Seed, describe_fit, one_side, two_sides
 from arcvec.storage.arrays import blocks
 
 # Up to this size, or four times the number of vectors, a dense solver is as quick, and exact.

@@ -16,7 +16,7 @@ from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.view import figures
 from arcvec.view import plane as geometry
 from arcvec.view.figures import COLOURS, new_figure, shown_name, training_figure
-from arcvec.view.plane import Kind, Plane, PlaneMeasures, Points
+from arcvec.view.plane import Kind, Plane, Points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ def result_figure(
     kind: Kind = "auto",
     graph: Graph | None = None,
     nodes: Sequence[str] = (),
-) -> tuple[Figure, PlaneMeasures | None]:
+) -> tuple[Figure, dict[str, float]]:
     """Return a figure of a result, and what "circle" and "colours" show in numbers.
 
     Args:
@@ -47,14 +47,14 @@ def result_figure(
             f'expected no nodes for the kind "{kind}"; "circle" and "colours" draw edges of nodes'
         )
     if kind == "training":
-        return training_figure(embeddings), None
+        return training_figure(embeddings), {}
     if graph is None:
         raise ValueError(
             f'the kind "{kind}" draws degrees and edges: expected a graph, got none; '
             "pass --graph with a graph folder, split folder or edge file"
         )
     if kind == "spaces":
-        return spaces_figure(embeddings, geometry.graph_over(graph, embeddings.nodes)), None
+        return spaces_figure(embeddings, geometry.graph_over(graph, embeddings.nodes)), {}
     plane = Plane.of(embeddings, graph)
     selected = plane.graph.nodes.ids(nodes) if nodes else None
     draw = circle_figure if kind == "circle" else colours_figure
