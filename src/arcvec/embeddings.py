@@ -288,10 +288,7 @@ class EdgeEmbeddings(EdgeScorer):
 
 
 def result_header(
-    *,
-    directed: bool,
-    weights: NDArray[np.float32] | None,
-    columns: NDArray[np.int64] | None = None,
+    *, directed: bool, weights: NDArray[np.float32] | None, columns: NDArray[np.int64] | None = None
 ) -> dict[str, Any]:
     """Return the first entries of the `settings.json` of a result folder."""
     arrays = {"weights": weights, "columns": columns}

@@ -6,6 +6,8 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
+from contextlib import nullcontext
 
 import duckdb
 import numpy as np
@@ -503,3 +505,12 @@ def test_cnr_2000(shared_data, tmp_path):
     assert (report.num_nodes, report.num_lines) == (325_557, 3_216_152)
     assert (report.num_self_loops, report.num_edges) == (87_442, 3_216_152 - 87_442)
     assert "87,442 self-loops dropped; keep them with --self-loops keep" in report.notes
+
+
+def test_a_graph_in_memory_is_not_written_to_disk(write, tmp_path, monkeypatch):
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", lambda **_: nullcontext(str(work)))
+    graph = read_edges(write("edges.txt", "a b 2\nb c 1\nd e 1\n"), largest_component=True)
+    assert list(graph.nodes) == ["a", "b", "c"]
+    assert os.listdir(work) == []

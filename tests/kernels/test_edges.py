@@ -2,7 +2,6 @@ import numpy as np
 
 from arcvec.graph.graph import Graph
 from arcvec.kernels.edges import (
-    contains_edges,
     entries_of_edges,
     find_edge,
 )
@@ -24,12 +23,12 @@ def test_every_pair_against_a_set():
 
 def test_many_pairs_at_once():
     graph = Graph.from_edges([0, 0, 2], [1, 2, 0])
-    found = contains_edges(
+    found = entries_of_edges(
         graph.indptr, graph.indices, np.array([0, 1, 2, 2]), np.array([2, 0, 0, 2])
     )
-    assert found.tolist() == [True, False, True, False]
+    assert found.tolist() == [1, -1, 2, -1]
     nothing = np.empty(0, dtype=np.int32)
-    assert contains_edges(graph.indptr, graph.indices, nothing, nothing).size == 0
+    assert entries_of_edges(graph.indptr, graph.indices, nothing, nothing).size == 0
 
 
 def test_sources_of_entries():

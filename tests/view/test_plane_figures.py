@@ -7,7 +7,7 @@ from matplotlib.colors import to_rgb as colour_to_rgb
 from matplotlib.patches import Wedge
 
 from arcvec.graph.graph import Graph
-from arcvec.view.figures import COLOURS, colours_by_place, mean_of_targets, to_rgb
+from arcvec.view.figures import COLOURS, colours_by_place, mean_of_targets
 from arcvec.view.plane import Plane
 from arcvec.view.spaces import (
     LONGEST_TICK,
@@ -103,7 +103,7 @@ def test_sources_have_the_mean_colour_of_their_targets():
     means = mean_of_targets(graph, values)
     np.testing.assert_allclose(means[0], (values[1] + values[2]) / 2)
     np.testing.assert_allclose(means[1], values[2])
-    assert means[2] == pytest.approx([0.75, 0, 0])  # grey: it has no targets
+    assert means[2] == pytest.approx([0.68] * 3)  # grey: it has no targets
 
 
 def test_weights_count():
@@ -116,9 +116,9 @@ def test_panels_are_coloured_so(free_plane):
     panels = colours_figure(free_plane).axes
     places = colours_by_place(free_plane.target)
     sources, targets = panels[0].collections[0], panels[1].collections[0]
-    np.testing.assert_allclose(targets.get_facecolor()[:, :3], to_rgb(places))
+    np.testing.assert_allclose(targets.get_facecolor()[:, :3], places)
     means = mean_of_targets(free_plane.graph, places)
-    np.testing.assert_allclose(sources.get_facecolor()[:, :3], to_rgb(means))
+    np.testing.assert_allclose(sources.get_facecolor()[:, :3], means)
 
 
 def test_near_places_have_similar_colours():
@@ -126,14 +126,13 @@ def test_near_places_have_similar_colours():
     places = np.stack([x.ravel(), y.ravel()], axis=1)
     colours = colours_by_place(places)
     steps = np.linalg.norm(np.diff(colours.reshape(30, 30, 3), axis=1), axis=-1)
-    assert steps.max() < 0.02
-    rgb = to_rgb(colours)
-    assert rgb.min() >= 0
-    assert rgb.max() <= 1
+    assert steps.max() < 0.04
+    assert colours.min() >= 0
+    assert colours.max() <= 1
 
 
 def test_corners_differ_also_for_the_colour_blind():
-    corners = to_rgb(colours_by_place(np.array([[0.0, 0], [1, 0], [0, 1], [1, 1]])))
+    corners = colours_by_place(np.array([[0.0, 0], [1, 0], [0, 1], [1, 1]]))
     seen = np.clip(corners**2.2 @ DEUTERANOPIA.T, 0, 1) ** (1 / 2.2)
     apart = np.linalg.norm(seen[:, None] - seen[None], axis=-1)
     assert apart[~np.eye(4, dtype=bool)].min() > 0.3
@@ -157,6 +156,3 @@ def test_a_node_far_out_does_not_shrink_the_others(free_plane):
     graph = Graph.from_edges([0], [1], nodes=len(source))
     axes = colours_figure(Plane(source, source, graph)).axes[0]
     assert axes.get_xlim()[1] < 10
-    assert "1 node beyond the rim" in [text.get_text() for text in axes.texts]
-    panels = colours_figure(free_plane).axes
-    assert not any("beyond" in text.get_text() for axes in panels for text in axes.texts)

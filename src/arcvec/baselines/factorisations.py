@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 from scipy.sparse import csr_array, diags_array, vstack
-from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh, svds
 from scipy.spatial.distance import cdist
 
@@ -19,16 +18,7 @@ from arcvec.embeddings import EdgeEmbeddings, EdgeScorer, Scores
 from arcvec.graph import matrices
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeIds, NodeNames
-from arcvec.method import (
-    Dim,
-    EvenDim,
-    MaxNodes,
-    Method,
-    Seed,
-    describe_fit,
-    one_side,
-    two_sides,
-)
+from arcvec.method import Dim, EvenDim, MaxNodes, Method, Seed, describe_fit, one_side, two_sides
 from arcvec.storage.arrays import blocks
 
 # Up to this size, or four times the number of vectors, a dense solver is as quick, and exact.
@@ -228,9 +218,8 @@ class LaplacianEigenMaps(Method):
 
     By Belkin and Niyogi (2003): neighbours lie close together. The vectors solve L y = lambda D y
     on the undirected version of the graph, by way of the largest eigenvectors of
-    I + D^-1/2 A D^-1/2, which needs only products with the adjacency. A graph of c components has
-    c - 1 non-trivial eigenvectors of eigenvalue 0; they separate the components and come first,
-    large components before small ones. Isolated nodes are at the origin.
+    I + D^-1/2 A D^-1/2, which needs only products with the adjacency. Those that separate the
+    components of a graph come first. Isolated nodes are at the origin.
 
     >>> path = Graph.from_edges([0, 1, 2], [1, 2, 3], directed=False)
     >>> near, far = LaplacianEigenMaps(dim=1).fit(path).score(np.array([0, 0]), np.array([1, 3]))
@@ -253,47 +242,17 @@ class LaplacianEigenMaps(Method):
 
     def _eigenvectors(self, matrix: Any, degrees: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return orthonormal eigenvectors of D^-1/2 A D^-1/2, the trivial one left out."""
-        normalised, kernel = matrices.normalise(matrix), _kernel(matrix, degrees)
-        trivial = np.asarray(kernel.T @ np.sqrt(degrees))
-        known: NDArray[np.float64] = kernel @ _complement(trivial, self.dim)
-        if known.shape[1] == self.dim:
-            return known
+        normalised = matrices.normalise(matrix)
+        trivial = np.sqrt(degrees / max(1.0, degrees.sum()))[:, None]
 
         def shifted(vector: NDArray[np.float64]) -> NDArray[np.float64]:
-            # Deflate the known kernel, so that the solver finds the other vectors.
+            # Deflate the trivial vector, so that the solver finds the others.
             result: NDArray[np.float64] = vector + normalised @ vector
-            result -= 2 * (kernel @ (kernel.T @ vector))
+            result -= 2 * (trivial @ (trivial.T @ vector))
             return result
 
         operator = LinearOperator(matrix.shape, matvec=shifted, matmat=shifted, dtype=np.float64)
-        _, vectors = leading_eigenpairs(operator, self.dim - known.shape[1], self.seed)
-        return np.concatenate([known, vectors], axis=1)
-
-
-def _kernel(matrix: Any, degrees: NDArray[np.float64]) -> Any:
-    """Return the eigenvectors of eigenvalue 0: a sparse column per component, largest first."""
-    count, component = connected_components(matrix, directed=False)
-    volumes = np.bincount(component, weights=degrees, minlength=count)
-    column = np.empty(count, dtype=np.int64)
-    column[np.argsort(-volumes, kind="stable")] = np.arange(count)
-    with_edges = np.flatnonzero(degrees > 0)
-    values = np.sqrt(degrees / np.where(volumes > 0, volumes, 1)[component])[with_edges]
-    entries = (values, (with_edges, column[component[with_edges]]))
-    return csr_array(entries, shape=(matrix.shape[0], int((volumes > 0).sum())))
-
-
-def _complement(vector: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-    """Return up to `count` orthonormal columns, orthogonal to `vector`: (n, min(count, n - 1))."""
-    size = min(count, max(0, vector.size - 1))
-    if size == 0:
-        return np.zeros((vector.size, 0))
-    # The reflection that maps the vector to the first axis maps the other axes to the complement.
-    mirror = vector / np.linalg.norm(vector)
-    mirror[0] += 1.0
-    mirror /= np.linalg.norm(mirror)
-    axes = np.eye(vector.size, size, k=-1)
-    result: NDArray[np.float64] = axes - 2 * np.outer(mirror, mirror[1 : size + 1])
-    return result
+        return leading_eigenpairs(operator, self.dim, self.seed)[1]
 
 
 def leading_eigenpairs(

@@ -159,8 +159,8 @@ def plot(
     figure, measures = result_figure(embeddings, kind=kind, graph=drawn, nodes=node)
     save_figure(figure, out, overwrite=overwrite)
     plain_print("\n".join(map(str, out)))
-    if measures is not None:
-        plain_print(str(measures))
+    for name, value in measures.items():
+        plain_print(f"{name}: {value:.3f}")
 
 
 def report(

@@ -49,7 +49,7 @@ def experiment(
 
     Args:
         file: TOML file of the experiment, such as experiments/table1.toml.
-        out: folder for results.csv, results.parquet, table.md, table.tex and curves.
+        out: folder for results.csv, table.md, table.tex and curves.
         data: folder of the split folders; by default $ARCVEC_DATA/splits or ../shared/data/splits.
         cells: folder of finished cells, by default `cells` in the output folder; experiments that
             share it do not run the cells they have in common again.
@@ -99,9 +99,9 @@ def experiment(
 
 
 def doctor(*, as_json: Json = False) -> None:
-    """Print versions, threads and folders, and check that this installation computes correctly.
+    """Print versions, threads, extras and free space: paste it into a bug report.
 
-    The exit code is 1 if a check fails. Paste what it prints into a bug report.
+    The exit code is 1 if a package that arcvec needs cannot be imported.
     """
     found = diagnose()
     if as_json:
@@ -110,10 +110,8 @@ def doctor(*, as_json: Json = False) -> None:
         table = Table(box=None, show_header=False, pad_edge=False)
         for name, value in found["facts"].items():
             table.add_row(f"[bold]{escape(name)}[/]", escape(value))
-        for check in found["checks"]:
-            problem = check["problem"]
-            fate = f"[red]failed[/]: {escape(problem)}" if problem else "[green]ok[/]"
-            table.add_row(f"[bold]{escape(check['name'])}[/]", f"{fate} ({check['seconds']:.1f} s)")
+        for package, problem in found["problems"].items():
+            table.add_row(f"[bold]{package}[/]", f"[red]failed[/]: {escape(problem)}")
         output.print(table)
     if not found["healthy"]:
         sys.exit(1)

@@ -197,7 +197,8 @@ class Graph:
 
     def has_edges(self, sources: NodeIds, targets: NodeIds) -> NDArray[np.bool_]:
         """Return for each pair of ids whether it is an edge."""
-        return np.asarray(_kernels().contains_edges(self.indptr, self.indices, sources, targets))
+        entries = _kernels().entries_of_edges(self.indptr, self.indices, sources, targets)
+        return np.asarray(entries >= 0)
 
     @cached_property
     def transposed(self) -> Graph:

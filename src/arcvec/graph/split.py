@@ -75,12 +75,6 @@ class Split:
         edges = np.concatenate([np.stack(self.train.edges(), axis=1), *held_out])
         return Graph.from_edges(*edges.T, nodes=self.train.nodes, directed=self.train.directed)
 
-    @property
-    def reversed_negatives(self) -> EdgeArray | None:
-        """The `directed_negatives` that are the reverse of an edge; None if undirected."""
-        negatives = self.directed_negatives
-        return None if negatives is None else negatives[self.are_reversed(negatives)]
-
     def are_reversed(self, pairs: EdgeArray) -> NDArray[np.bool_]:
         """Return for each pair of nodes whether it is the reverse of an edge of the whole graph."""
         return self.graph.has_edges(pairs[:, 1], pairs[:, 0])

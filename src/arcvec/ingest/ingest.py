@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from arcvec.graph.components import largest_component
 from arcvec.graph.files import load_graph, write_graph, write_meta
 from arcvec.graph.graph import Graph
+from arcvec.graph.names import NodeNames
 from arcvec.graph.split import is_split, read_train
 from arcvec.ingest.layout import EdgeFileSettings, EdgeLayout, find_layouts, is_number
 from arcvec.ingest.table import (
@@ -26,7 +27,7 @@ from arcvec.ingest.table import (
     work_database,
 )
 from arcvec.settings import merge_settings
-from arcvec.storage.arrays import ArrayOnDisk, open_binary
+from arcvec.storage.arrays import ArrayOnDisk, load_array, open_binary
 from arcvec.storage.atomic import new_folder, require_writable
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def ingest_edges(
     require_writable(out, overwrite=overwrite, inputs=[path])
     layouts = find_layouts(path, settings)
     with new_folder(out, overwrite=overwrite) as folder:
-        return _ingest(layouts, settings, folder, progress or logger.debug)
+        return _ingest(layouts, settings, folder, folder, progress or logger.debug)[0]
 
 
 def read_edges(path: str | Path, settings: EdgeFileSettings | None = None, **changes: Any) -> Graph:
@@ -84,9 +85,8 @@ def read_edges(path: str | Path, settings: EdgeFileSettings | None = None, **cha
     """
     settings = merge_settings(EdgeFileSettings, settings or {}, changes)
     layouts = find_layouts(Path(path), settings)
-    with tempfile.TemporaryDirectory(prefix="arcvec-") as folder:
-        report = _ingest(layouts, settings, Path(folder), logger.debug)
-        graph = load_graph(folder, mmap=False)
+    with tempfile.TemporaryDirectory(prefix="arcvec-") as work:
+        report, graph = _ingest(layouts, settings, Path(work), None, logger.debug)
     for note in report.notes:
         logger.info("%s: %s", path, note)
     return graph
@@ -108,19 +108,25 @@ def read_pairs(
 
 
 def _ingest(
-    layouts: Sequence[EdgeLayout], settings: EdgeFileSettings, folder: Path, progress: Progress
-) -> IngestReport:
-    """Write the graph of some files into a folder, and return what was found in them."""
+    layouts: Sequence[EdgeLayout],
+    settings: EdgeFileSettings,
+    work: Path,
+    out: Path | None,
+    progress: Progress,
+) -> tuple[IngestReport, Graph]:
+    """Return what was found in some files and their graph, written to `out`, or only in memory.
+
+    What exceeds the memory limit is in the folder `work` for a while.
+    """
     first, weighted = layouts[0], layouts[0].weight is not None
     facts = {"directed": settings.directed, "weighted": weighted}
-    with work_database(folder, settings.memory_limit) as connection:
+    with work_database(work, settings.memory_limit) as connection:
         progress("reading edges")
         num_lines = load_raw_edges(connection, layouts, settings.comment)
         if num_lines == 0:
             raise ValueError(f"{first.path}: expected edges, got none")
         progress("naming nodes")
-        with (folder / "nodes.txt").open("wb") as file:
-            file.writelines(number_nodes(connection))
+        nodes = _write_names(number_nodes(connection), out)
         progress("sorting edges")
         found = merge_edges(connection, settings, weighted=weighted)
         largest = found["largest_weight"] or 0.0
@@ -131,13 +137,14 @@ def _ingest(
                 '--weight ""'
             )
         entries = entry_blocks(connection, found["num_entries"])
-        _write_rows(entries, found["num_nodes"], folder, weighted=weighted)
+        graph = _write_rows(entries, nodes, out, **facts)
         notes = [*first.notes, *_header_note(connection, first)]
     num_edges = found["num_entries"]
     if not settings.directed:
         num_edges = (num_edges + found["num_self_loops"]) // 2
     counts = {"num_nodes": found["num_nodes"], "num_edges": num_edges}
-    write_meta(folder, **facts, **counts, num_self_loops=found["num_self_loops"])
+    if out is not None:
+        write_meta(out, **facts, **counts, num_self_loops=found["num_self_loops"])
     num_duplicates = found["num_kept"] - num_edges
     if found["num_loop_lines"] and settings.self_loops == "drop":
         count = counted(found["num_loop_lines"], "self-loop")
@@ -149,17 +156,17 @@ def _ingest(
         notes += ["every edge also occurs reversed: if the graph is undirected, pass --undirected"]
     if settings.largest_component:
         progress("finding the largest component")
-        whole = load_graph(folder, mmap=False)
-        graph = largest_component(whole)
+        whole, graph = graph, largest_component(graph)
         if graph is not whole:
-            write_graph(graph, folder)
+            if out is not None:
+                write_graph(graph, out)
             counts = {"num_nodes": graph.num_nodes, "num_edges": graph.num_edges}
             notes.append(
                 f"largest component kept: {graph.num_nodes:,} of "
                 f"{counted(whole.num_nodes, 'node')}, {graph.num_edges:,} of "
                 f"{counted(num_edges, 'edge')}"
             )
-    return IngestReport(
+    report = IngestReport(
         **counts,
         num_lines=num_lines,
         num_duplicates=num_duplicates,
@@ -167,26 +174,47 @@ def _ingest(
         notes=tuple(notes),
         **facts,
     )
+    return report, graph
+
+
+def _write_names(blocks: Iterator[bytes], out: Path | None) -> NodeNames:
+    """Return names given by blocks of a `nodes.txt`, written and memory-mapped if `out` is one."""
+    if out is None:
+        return NodeNames(np.frombuffer(b"".join(blocks), dtype=np.uint8))
+    with (out / "nodes.txt").open("wb") as file:
+        file.writelines(blocks)
+    return NodeNames(np.memmap(file.name, dtype=np.uint8, mode="r"))
 
 
 def _write_rows(
-    entries: Iterable[Mapping[str, NDArray[Any]]], num_nodes: int, folder: Path, *, weighted: bool
-) -> None:
-    """Write the arrays of a graph, given the columns of its entries by blocks."""
+    entries: Iterable[Mapping[str, NDArray[Any]]],
+    nodes: NodeNames,
+    out: Path | None,
+    *,
+    directed: bool,
+    weighted: bool,
+) -> Graph:
+    """Return a graph given the columns of its entries by blocks, memory-mapped if `out` is one."""
     files: dict[str, tuple[str, type]] = {"target": ("indices.npy", np.int32)}
     if weighted:
         files["weight"] = ("weights.npy", np.float32)
-    degrees = np.zeros(num_nodes + 1, dtype=np.int64)
+    degrees = np.zeros(len(nodes) + 1, dtype=np.int64)
     with ExitStack() as stack:
         arrays = {
-            column: stack.enter_context(ArrayOnDisk(open_binary(folder, name), dtype))
+            column: stack.enter_context(ArrayOnDisk(open_binary(out, name), dtype))
             for column, (name, dtype) in files.items()
         }
         for block in entries:
-            degrees[1:] += np.bincount(block["source"], minlength=num_nodes)
+            degrees[1:] += np.bincount(block["source"], minlength=len(nodes))
             for column, array in arrays.items():
                 array.append(block[column])
-    np.save(folder / "indptr.npy", np.cumsum(degrees), allow_pickle=False)
+    indptr = np.cumsum(degrees)
+    if out is None:
+        columns = {column: array.read() for column, array in arrays.items()}
+    else:
+        np.save(out / "indptr.npy", indptr, allow_pickle=False)
+        columns = {column: load_array(out / name) for column, (name, _) in files.items()}
+    return Graph(indptr, columns["target"], nodes, directed, columns.get("weight"))
 
 
 def counted(number: int | np.integer, noun: str) -> str:

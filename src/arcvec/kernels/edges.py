@@ -1,4 +1,4 @@
-"""Lookups in CSR adjacencies with sorted rows, what nodes share, spanning forests."""
+"""Lookups in CSR adjacencies with sorted rows, and spanning forests."""
 
 from __future__ import annotations
 
@@ -22,53 +22,12 @@ def find_edge(indptr, indices, source, target):
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def contains_edges(indptr, indices, sources, targets):
-    """Return for each pair whether it is an edge: (p,) bool."""
-    found = np.empty(sources.size, dtype=np.bool_)
-    for i in prange(sources.size):
-        found[i] = find_edge(indptr, indices, sources[i], targets[i]) >= 0
-    return found
-
-
-@njit(cache=True, nogil=True, parallel=True)
 def entries_of_edges(indptr, indices, sources, targets):
     """Return the position in `indices` of each edge, -1 for a pair that is none: (p,) int64."""
     entries = np.empty(sources.size, dtype=np.int64)
     for i in prange(sources.size):
         entries[i] = find_edge(indptr, indices, sources[i], targets[i])
     return entries
-
-
-@njit(cache=True, parallel=True)
-def sum_common_neighbours(indptr, indices, node_weights, sources, targets):
-    """Return the summed weights of the neighbours that each pair shares: (p,) float32."""
-    sums = np.zeros(sources.size, dtype=np.float32)
-    for i in prange(sources.size):
-        a, a_end = indptr[sources[i]], indptr[sources[i] + 1]
-        b, b_end = indptr[targets[i]], indptr[targets[i] + 1]
-        while a < a_end and b < b_end:
-            if indices[a] < indices[b]:
-                a += 1
-            elif indices[a] > indices[b]:
-                b += 1
-            else:
-                sums[i] += node_weights[indices[a]]
-                a += 1
-                b += 1
-    return sums
-
-
-@njit(cache=True, parallel=True)
-def sum_common_neighbours_of_all(indptr, indices, back_indptr, back_indices, node_weights, sources):
-    """Return the same sums for each source against every node, by the transpose: (s, n) float32."""
-    sums = np.zeros((sources.size, indptr.size - 1), dtype=np.float32)
-    for i in prange(sources.size):
-        # Neighbours in ascending order: the same order of additions as in the kernel above.
-        for a in range(indptr[sources[i]], indptr[sources[i] + 1]):
-            shared = indices[a]
-            for b in range(back_indptr[shared], back_indptr[shared + 1]):
-                sums[i, back_indices[b]] += node_weights[shared]
-    return sums
 
 
 @njit(cache=True)

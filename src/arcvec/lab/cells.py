@@ -201,7 +201,7 @@ class Result:
 
 
 def write_results(path: Path, results: Sequence[Result]) -> None:
-    """Write the tidy table as `.csv` or `.parquet`, by the suffix."""
+    """Write the tidy table as csv."""
     rows = []
     for result in results:
         known = {name: value for name, value in result.numbers.items() if value is not None}

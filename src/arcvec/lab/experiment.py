@@ -83,9 +83,8 @@ def collect_results(
 
 
 def write_outputs(experiment: ExperimentSettings, results: Sequence[Result], out: Path) -> None:
-    """Write `results.csv`, `results.parquet`, `table.md` and `table.tex`, replacing older ones."""
+    """Write `results.csv`, `table.md` and `table.tex`, replacing older ones."""
     write_results(out / "results.csv", results)
-    write_results(out / "results.parquet", results)
     tables = experiment_tables(experiment, results)
     sections = (f"## {table.title}\n\n{to_markdown(table)}" for table in tables)
     parts = {"table.md": (f"# {experiment.title}", *sections), "table.tex": map(to_latex, tables)}

@@ -32,17 +32,12 @@ _TITLES = {
     "average_precision": "Average precision",
     "mrr": "Mean reciprocal rank of test edges among all nodes",
     "recall@10": "Recall of the ten best nodes of each source",
-    "precision@10": "Precision of the ten best nodes of each source",
     "ndcg@10": "nDCG of the ten best nodes of each source",
     "map@10": "Average precision of the ten best nodes of each source",
-    "hit_rate@10": "Sources with a test edge to one of their ten best nodes",
-    "source_mrr": "Reciprocal rank of the first test edge of each source",
     "coverage@10": "Nodes among the ten best of any source",
     "popular_share@10": "Part of the ten best nodes that is in the most popular tenth",
-    "popularity@10": "Mean in-degree of the ten best nodes of each source",
     "fit_seconds": "Seconds of one fit",
     "fit_cpu_seconds": "CPU seconds of one fit, all threads together",
-    "peak_memory_mb": "Peak memory of fit and evaluation, MB",
 }
 _AMOUNTS = (
     *("fit_seconds", "fit_cpu_seconds", "evaluation_seconds", "peak_memory_mb"),

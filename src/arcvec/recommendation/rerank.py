@@ -304,10 +304,7 @@ def save_model(model: RerankModel, result: str | Path) -> Path:
 
 
 def load_reranker(
-    result: str | Path,
-    embeddings: EdgeEmbeddings,
-    graph: Graph,
-    index: Search | None = None,
+    result: str | Path, embeddings: EdgeEmbeddings, graph: Graph, index: Search | None = None
 ) -> Reranker | None:
     """Return the second stage of a result on a graph of its nodes; None if it has none."""
     path = Path(result) / FILE

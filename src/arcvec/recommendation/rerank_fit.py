@@ -237,11 +237,7 @@ class _Lists:
 
 
 def _fit_pairs(
-    features: PairFeatures,
-    embeddings: EdgeEmbeddings,
-    graph: Graph,
-    edges: EdgeArray,
-    seed: int,
+    features: PairFeatures, embeddings: EdgeEmbeddings, graph: Graph, edges: EdgeArray, seed: int
 ) -> Head:
     """Return the head that tells edges from random non-edges and reversed one-way edges."""
     generator = np.random.default_rng([seed, 3])

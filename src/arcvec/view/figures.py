@@ -33,32 +33,18 @@ _DASHES: tuple[Any, ...] = ("-", (0, (4, 2)), (0, (1, 1.5)))
 _LEVEL_DASHES = ((0, (1, 1)), (0, (5, 1)), (0, (5, 1, 1, 1)), (0, (8, 3)))
 _NUM_COLUMNS = 3  # of panels
 
-Colours: TypeAlias = NDArray[np.float64]  # (n, 3)
+Colours: TypeAlias = NDArray[np.float64]  # (n, 3) sRGB, from 0 to 1
 # By dataset and method: (dims, 3) of dim, mean, spread; a dim of NaN is a method without one.
 Curves = Mapping[str, Mapping[str, NDArray[np.float64]]]
 Styles = dict[str, dict[str, Any]]  # by method: arguments of matplotlib's lines
 
-_GREY = np.array([0.75, 0.0, 0.0])
-# The corners of the colour square in Oklab: lightness, green to red, blue to yellow. To the right
-# blue turns to yellow, upwards dark to light: the two differences that the red-green blind see.
-_CORNERS = np.array(
+_GREY = np.full(3, 0.68)
+# The corners of the colour square. To the right blue turns to yellow, upwards dark to light: the
+# two differences that the red-green blind see.
+CORNERS = np.array(
     [
-        [[0.35, 0.03, -0.16], [0.55, 0.16, 0.09]],  # bottom: indigo, vermilion
-        [[0.74, -0.06, -0.11], [0.84, 0.01, 0.16]],  # top: sky blue, yellow
-    ]
-)
-_TO_LMS = np.array(
-    [
-        [1, 0.3963377774, 0.2158037573],
-        [1, -0.1055613458, -0.0638541728],
-        [1, -0.0894841775, -1.2914855480],
-    ]
-)
-_TO_LINEAR_RGB = np.array(
-    [
-        [4.0767416621, -3.3077115913, 0.2309699292],
-        [-1.2684380046, 2.6097574011, -0.3413193965],
-        [-0.0041960863, -0.7034186147, 1.7076147010],
+        [[0.20, 0.13, 0.55], [0.78, 0.21, 0.16]],  # bottom: indigo, vermilion
+        [[0.35, 0.71, 0.95], [0.97, 0.76, 0.19]],  # top: sky blue, yellow
     ]
 )
 
@@ -123,25 +109,13 @@ def _save(figure: Figure, file: Path | StringIO, suffix: str, **options: Any) ->
         figure.savefig(file, format=suffix, **options)
 
 
-def colours_by_place(points: NDArray[np.float64]) -> Colours:
-    """Return Oklab colours that vary with the place of (n, 2) points."""
+def colours_by_place(points: NDArray[np.float64], corners: Colours = CORNERS) -> Colours:
+    """Return colours that vary with the place of (n, 2) points, mixed of those at the corners."""
     # The middle 98 % span the colour square: a few outliers must not use up the colours.
     low, high = np.percentile(points, [1, 99], axis=0)
     x, y = np.clip((points - low) / np.maximum(high - low, 1e-12), 0, 1).T[..., None]
-    bottom, top = ((1 - x) * left + x * right for left, right in _CORNERS)
+    bottom, top = ((1 - x) * left + x * right for left, right in corners)
     return np.asarray((1 - y) * bottom + y * top)
-
-
-def to_rgb(oklab: Colours) -> Colours:
-    """Return sRGB colours, each number from 0 to 1, of Oklab colours.
-
-    >>> to_rgb(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])).round(3) + 0.0
-    array([[1., 1., 1.],
-           [0., 0., 0.]])
-    """
-    linear = np.clip((oklab @ _TO_LMS.T) ** 3 @ _TO_LINEAR_RGB.T, 0, 1)
-    bright = 1.055 * linear ** (1 / 2.4) - 0.055
-    return np.asarray(np.where(linear <= 0.0031308, 12.92 * linear, bright))
 
 
 def mean_of_targets(graph: Graph, values: Colours) -> Colours:
@@ -291,21 +265,4 @@ def reliability_figure(bins: Sequence[ReliabilityBin]) -> Figure:
     below.set(xlabel="probability", ylabel="pairs")
     add_grid(above)
     add_grid(below)
-    return figure
-
-
-def shares_figure(
-    shares: Mapping[str, Sequence[float]], groups: Sequence[str], label: str
-) -> Figure:
-    """Return bars side by side: by name of a whole, which fraction of it falls in each group."""
-    figure = new_figure(9, 4)
-    axes = figure.subplots()
-    places, width = np.arange(len(groups)), 0.8 / len(shares)
-    for i, (name, parts) in enumerate(shares.items()):
-        middles = places + (i - (len(shares) - 1) / 2) * width
-        axes.bar(middles, 100 * np.asarray(parts), width, color=COLOURS[i], label=name)
-    axes.set_xticks(places, groups)
-    axes.set(xlabel=label, ylabel="%")
-    add_grid(axes, "y")
-    axes.legend(loc="upper left", frameon=False)
     return figure

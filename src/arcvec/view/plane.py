@@ -36,8 +36,9 @@ class Plane:
             shared = "" if embeddings.weights is None else " in one vector for both sides"
             raise ValueError(
                 "expected a result of dim 4, two numbers per side, which a plane can show, got "
-                f"dim {embeddings.dim}{shared}; fit with --dim 4 --model.kind asymmetric (and "
-                "--model.unit-norm for the circle), or draw the best projection with --kind spaces"
+                f"dim {embeddings.dim}{shared}; fit with --dim 4 --goal pairs --model.kind "
+                "asymmetric (and --model.unit-norm for the circle), or draw the best projection "
+                "with --kind spaces"
             )
         drawn = graph_over(graph, embeddings.nodes)
         if drawn.num_edges == 0:
@@ -150,41 +151,23 @@ def part_in_cone(source: Points, target: Points) -> float:
     return float((until - since).sum() / (len(source) * len(target)))
 
 
-@dataclass(frozen=True)
-class PlaneMeasures:
-    """What the figures of a plane show, in numbers."""
+def measure_plane(plane: Plane) -> dict[str, float]:
+    """Return what the figures of a plane show, by name in words; its graph has an edge.
 
-    edges_in_cone: float  # fraction of the edges whose ends are within 90 degrees of each other
-    pairs_in_cone: float  # the same of all pairs of nodes, which random edges would have
-    shared_directions: float  # overlap of the histograms by sector, 0 (disjoint) to 1 (equal)
-    # Rank correlation of degree and nearness to the mean direction of the other side; NaN if either
-    # is the same for all nodes.
-    source_degree_nearness: float
-    target_degree_nearness: float
-
-    def __str__(self) -> str:
-        return (
-            f"within 90 degrees of each other: {self.edges_in_cone:.1%} of the edges, "
-            f"{self.pairs_in_cone:.1%} of all pairs of nodes\n"
-            f"directions that source and target space share: {self.shared_directions:.1%}\n"
-            "rank correlation of degree and nearness to the other space: "
-            f"{self.source_degree_nearness:.2f} (sources), "
-            f"{self.target_degree_nearness:.2f} (targets)"
-        )
-
-
-def measure_plane(plane: Plane) -> PlaneMeasures:
-    """Return the measures of a plane, whose graph has an edge."""
+    Rank correlations are NaN if degrees, or directions, are the same for all nodes.
+    """
     source, target, graph = plane.source, plane.target, plane.graph
     products = np.einsum("ij,ij->i", source[graph.row_of_entry], target[graph.indices])
     shared = np.minimum(count_by_sector(source), count_by_sector(target)).sum() / len(source)
-    return PlaneMeasures(
-        edges_in_cone=float((products > 0).mean()),
-        pairs_in_cone=part_in_cone(source, target),
-        shared_directions=float(shared),
-        source_degree_nearness=_degree_nearness(graph.out_degrees, source, target),
-        target_degree_nearness=_degree_nearness(graph.in_degrees, target, source),
-    )
+    near_targets = _degree_nearness(graph.out_degrees, source, target)
+    near_sources = _degree_nearness(graph.in_degrees, target, source)
+    return {
+        "edges whose ends are within 90 degrees": float((products > 0).mean()),
+        "pairs of nodes within 90 degrees": part_in_cone(source, target),
+        "directions that source and target space share": float(shared),
+        "rank correlation of out-degree and nearness to the targets": near_targets,
+        "rank correlation of in-degree and nearness to the sources": near_sources,
+    }
 
 
 def _degree_nearness(degrees: NDArray[np.int64], points: Points, others: Points) -> float:

@@ -16,7 +16,7 @@ from arcvec.graph.names import NodeIds, NodeNames
 from arcvec.view import figures
 from arcvec.view import plane as geometry
 from arcvec.view.figures import COLOURS, new_figure, shown_name, training_figure
-from arcvec.view.plane import Kind, Plane, PlaneMeasures, Points
+from arcvec.view.plane import Kind, Plane, Points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ def result_figure(
     kind: Kind = "auto",
     graph: Graph | None = None,
     nodes: Sequence[str] = (),
-) -> tuple[Figure, PlaneMeasures | None]:
+) -> tuple[Figure, dict[str, float]]:
     """Return a figure of a result, and what "circle" and "colours" show in numbers.
 
     Args:
@@ -47,14 +47,14 @@ def result_figure(
             f'expected no nodes for the kind "{kind}"; "circle" and "colours" draw edges of nodes'
         )
     if kind == "training":
-        return training_figure(embeddings), None
+        return training_figure(embeddings), {}
     if graph is None:
         raise ValueError(
             f'the kind "{kind}" draws degrees and edges: expected a graph, got none; '
             "pass --graph with a graph folder, split folder or edge file"
         )
     if kind == "spaces":
-        return spaces_figure(embeddings, geometry.graph_over(graph, embeddings.nodes)), None
+        return spaces_figure(embeddings, geometry.graph_over(graph, embeddings.nodes)), {}
     plane = Plane.of(embeddings, graph)
     selected = plane.graph.nodes.ids(nodes) if nodes else None
     draw = circle_figure if kind == "circle" else colours_figure
@@ -133,9 +133,7 @@ def circle_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
         _scatter(panels[3], points, colour, alpha=0.08)
     _draw_both(panels[2], plane)
     chosen = geometry.choose_targets(plane, 4) if selected is None else selected
-    coloured = zip(chosen, cycle(COLOURS[2:]), strict=False)
-    # Short edges on top: long ones would cover them.
-    for target, colour in sorted(coloured, key=lambda pair: _edge_length(plane, pair[0]))[::-1]:
+    for target, colour in zip(chosen, cycle(COLOURS[2:]), strict=False):
         _draw_edges(panels[3], plane, int(target), colour)
     return figure
 
@@ -152,24 +150,20 @@ def colours_figure(plane: Plane, selected: NodeIds | None = None) -> Figure:
         "(c) both spaces (dots: source, triangles: target)": [source, target],
         "(d) selected targets, edges (how many), 90° cones": [source, target[chosen]],
     }
-    reaches = [[np.abs(side).max(axis=1, initial=1e-9) for side in some] for some in shown.values()]
     limits = []
-    for some in reaches:  # a few outliers lie beyond the rim
-        ends = ((r.max(), 1.5 * np.quantile(r, 0.999, method="higher")) for r in some if r.size)
+    for some in shown.values():  # a few outliers lie beyond the rim
+        reaches = (np.abs(side).max(axis=1, initial=1e-9) for side in some if len(side))
+        ends = ((r.max(), 1.5 * np.quantile(r, 0.999, method="higher")) for r in reaches)
         limits.append(1.08 * float(max(map(min, ends))))
     figure, panels = _four_panels(dict(zip(shown, limits, strict=True)))
-    for axes, limit, some in zip(panels, limits, reaches, strict=True):
+    for axes in panels:
         _draw_axes(axes)
-        beyond = int(np.sum(np.concatenate(some) > limit))
-        if beyond:
-            text = f"{beyond:,} {'node' if beyond == 1 else 'nodes'} beyond the rim"
-            axes.text(0.02, 0.02, text, transform=axes.transAxes, fontsize=10, color="0.3")
     places = figures.colours_by_place(target)
-    source_colours = figures.to_rgb(figures.mean_of_targets(plane.graph, places))
+    source_colours = figures.mean_of_targets(plane.graph, places)
     for axes in (panels[0], panels[2]):
         _scatter(axes, source, source_colours, alpha=_ALPHA)
     for axes in panels[1:3]:
-        _scatter(axes, target, figures.to_rgb(places), alpha=_ALPHA, marker="^")
+        _scatter(axes, target, places, alpha=_ALPHA, marker="^")
     _scatter(panels[3], source, "0.6", alpha=0.3)
     for node, colour in zip(chosen, cycle(COLOURS), strict=False):
         # Sources in this half of the plane have a positive inner product with the target.
@@ -222,12 +216,6 @@ def _draw_edges(axes: Axes, plane: Plane, target: int, colour: str) -> None:
     text = f"{shown_name(plane.graph.nodes[target])} ({len(ends):,})"
     # Away from the origin: there are fewer edges.
     _write_beside(axes, place, colour, text, offset=14 * geometry.unit_vectors(place))
-
-
-def _edge_length(plane: Plane, target: int) -> float:
-    """Return the mean length of a target's edges; 0 if it has none."""
-    lengths = np.linalg.norm(plane.source[plane.sources_of(target)] - plane.target[target], axis=1)
-    return float(lengths.sum() / max(lengths.size, 1))
 
 
 def _write_beside(axes: Axes, place: Any, colour: str, text: str, offset: Any) -> None:

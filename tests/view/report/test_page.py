@@ -49,7 +49,7 @@ def test_all_sections_and_what_readers_need(written):
     assert page.tags.count("h2") == len(SECTIONS)
     assert all(table["caption"].strip() for table in page.tables)
     assert len(page.ids) == len(set(page.ids))
-    assert len(page.pictures) == 4
+    assert len(page.pictures) == 3
     for picture in page.pictures:
         assert len(picture["alt"]) > 30
         drawn = base64.b64decode(picture["src"].removeprefix("data:image/svg+xml;base64,"))

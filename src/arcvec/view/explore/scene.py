@@ -18,15 +18,19 @@ from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
 from arcvec.ingest.layout import literal_path
-from arcvec.view.figures import COLOURS, Colours, colours_by_place, mean_of_targets, to_rgb
+from arcvec.view.figures import COLOURS, Colours, colours_by_place, mean_of_targets
 from arcvec.view.plane import Points, fits_plane, project
 
 logger = logging.getLogger(__name__)
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
-# Oklab blue, pink, orange, gold: visible on light and dark pages, and to the red-green blind.
-_RAMP = np.array([[0.56, -0.01, -0.13], [0.6, 0.16, -0.03], [0.7, 0.13, 0.12], [0.82, 0.02, 0.16]])
+# All are visible on light and dark pages, and to the red-green blind: blue, pink, orange, gold;
+# the corners of the colour square.
+_RAMP = np.array([[0.31, 0.44, 0.76], [0.77, 0.31, 0.56], [0.96, 0.45, 0.21], [0.97, 0.72, 0.14]])
+_CORNERS = np.array(
+    [[[0.34, 0.32, 0.74], [0.88, 0.31, 0.25]], [[0.35, 0.70, 0.95], [0.92, 0.71, 0.08]]]
+)
 _GREY = "#868686"
 _CATEGORY_COLOURS = (*COLOURS, "#8C6BB1", "#B8860B")
 _READERS = dict.fromkeys((".csv", ".tsv"), "read_csv(?, header = true")
@@ -62,7 +66,7 @@ def by_degree(graph: Graph) -> Colouring:
 
 def by_neighbours(graph: Graph, target: Points) -> Colouring:
     """Return the paper's colours: targets by place, sources by the mean colour of their targets."""
-    places = _visible(colours_by_place(target))
+    places = colours_by_place(target, _CORNERS)
     source = mean_of_targets(graph, places)
     note = "Targets by their place, sources by the mean colour of their targets."
     return Colouring("neighbours", _rgb_bytes(source), _rgb_bytes(places), note)
@@ -70,7 +74,7 @@ def by_neighbours(graph: Graph, target: Points) -> Colouring:
 
 def by_place(source: Points, target: Points) -> Colouring:
     """Return colours by place on both sides, for results without a graph."""
-    colours = _rgb_bytes(_visible(colours_by_place(np.concatenate([source, target]))))
+    colours = _rgb_bytes(colours_by_place(np.concatenate([source, target]), _CORNERS))
     note = "By place. With --graph also by degree and by neighbours."
     return Colouring("place", colours[: len(source)], colours[len(source) :], note)
 
@@ -149,12 +153,6 @@ def _table_note(name: str, num_missing: int) -> str:
     return f"By {name} in the table of nodes.{missing}"
 
 
-def _visible(oklab: Colours) -> Colours:
-    """Return colours whose lightness differs from that of a light and of a dark page."""
-    lightness = np.interp(oklab[:, :1], [0.35, 0.84], [0.5, 0.8])
-    return np.hstack([lightness, oklab[:, 1:]])
-
-
 def _on_ramp(fractions: NDArray[np.float64]) -> Bytes:
     position = np.clip(fractions, 0, 1) * (len(_RAMP) - 1)
     stops = np.arange(len(_RAMP))
@@ -169,8 +167,8 @@ def _css_bytes(css: str) -> Bytes:
     return np.frombuffer(bytes.fromhex(css[1:]), dtype=np.uint8)
 
 
-def _rgb_bytes(oklab: Colours) -> Bytes:
-    return np.round(to_rgb(oklab) * 255).astype(np.uint8)
+def _rgb_bytes(colours: Colours) -> Bytes:
+    return np.round(colours * 255).astype(np.uint8)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,11 +19,11 @@ from arcvec.graph.split import Split
 from arcvec.recommendation.calibration import Calibration, calibrate
 from arcvec.settings import Settings, merge_settings
 from arcvec.storage.atomic import new_file
-from arcvec.view.figures import reliability_figure, shares_figure, svg_text, training_figure
+from arcvec.view.figures import reliability_figure, svg_text, training_figure
 from arcvec.view.report import sections
 from arcvec.view.report.sections import Subject
 from arcvec.view.spaces import result_figure
-from arcvec.view.table_text import Bold, Table, compare_reports
+from arcvec.view.table_text import Bold, compare_reports
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,8 +99,6 @@ def _content(
     bias = sections.degree_bias(subject, settings.seed)
     progress("drawing")
     figure, measures = result_figure(embeddings, graph=subject.known)
-    tenths = [row[0] for row in bias["table"].rows]
-    label = f"tenths of the nodes, from lowest to highest {subject.degree_word}"
     try:
         training: dict[str, Any] | str = _picture(training_figure(embeddings))
     except ValueError as error:
@@ -116,7 +114,6 @@ def _content(
         "test": test,
         "probabilities": probabilities,
         "bias": bias,
-        "bias_picture": _picture(shares_figure(bias["shares"], tenths, label)),
         "spaces": _picture(figure),
         "measures": measures,
         "samples": samples,
@@ -146,10 +143,7 @@ def _test_section(subject: Subject, settings: ReportSettings) -> dict[str, Any] 
         beside = "" if best is None else f"best baseline {best[0]:.3f}, {best[1]}"
         headlines.append((words, f"{mine[0]:.3f}", beside))
     title = "Link prediction on the test edges; the best of a column is bold"
-    return {
-        "table": compare_reports(reports, title),
-        "headlines": headlines,
-    }
+    return {"table": compare_reports(reports, title), "headlines": headlines}
 
 
 def _probabilities(subject: Subject, stored: Calibration | None, seed: int) -> dict[str, Any] | str:
@@ -157,15 +151,9 @@ def _probabilities(subject: Subject, stored: Calibration | None, seed: int) -> d
         made, edges = _calibration(subject, seed) if stored is None else (stored, "")
     except ValueError as error:
         return str(error)
-    header = ("probability", "pairs", "mean probability", "part that are edges")
-    rows = [
-        (f"{b.low:.1f} to {b.high:.1f}", f"{b.count:,}", f"{b.probability:.3f}", f"{b.edges:.3f}")
-        for b in made.bins
-    ]
     return {
         "calibration": made,
         "edges": edges or "the edges that arcvec calibrate was given",
-        "table": Table("Reliability at even odds", header, rows),
         "picture": _picture(reliability_figure(made.bins)),
     }
 

@@ -183,7 +183,7 @@ def spread_nodes(graph: Graph, count: int = NUM_SAMPLES) -> NDArray[np.int64]:
 def degree_bias(subject: Subject, seed: int = 0) -> dict[str, Any]:
     """Return how the best new edges of all nodes, or of a sample, spread over their targets.
 
-    Nodes are in tenths, from lowest to highest degree; `shares` has the fraction of known,
+    Nodes are in tenths, from lowest to highest degree; the table has the part of known,
     recommended and test edges that end in each.
     """
     num_nodes, degrees = subject.known.num_nodes, subject.known.in_degrees
@@ -196,37 +196,16 @@ def degree_bias(subject: Subject, seed: int = 0) -> dict[str, Any]:
     if subject.test is not None:
         ends["test edges"] = subject.test.in_degrees
     tenths = np.array_split(np.argsort(degrees, kind="stable"), min(10, num_nodes))
-    shares = {
-        name: [float(counts[tenth].sum() / max(1, counts.sum())) for tenth in tenths]
-        for name, counts in ends.items()
-    }
     rows = []
     for i, tenth in enumerate(tenths):
         low, high = degrees[tenth].min(), degrees[tenth].max()
         between = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        parts = (f"{100 * share[i]:.1f} %" for share in shares.values())
+        parts = (f"{100 * n[tenth].sum() / max(1, n.sum()):.1f} %" for n in ends.values())
         rows.append((str(i + 1), between, *parts))
-    header = ("tenth of the nodes", subject.degree_word, *shares)
+    header = ("tenth of the nodes", subject.degree_word, *ends)
     return {
-        "shares": shares,
         "table": Table(f"Where edges end, by {subject.degree_word}", header, rows),
-        "edges_gini": gini(degrees),
-        "recommended_gini": gini(recommended),
         "coverage": float((recommended > 0).mean()),  # recommended to any node
         "k": K,
         "num_asked": asked.size,
     }
-
-
-def gini(counts: NDArray[np.int64]) -> float:
-    """Return how unequal counts are: 0 if all are equal, near 1 if one has everything.
-
-    >>> gini(np.array([3, 3, 3])), gini(np.array([0, 0, 0, 8]))
-    (0.0, 0.75)
-    """
-    total = counts.sum()
-    if total == 0:
-        return 0.0
-    # Each count times how many are smaller, less how many are larger: whole numbers, so exact.
-    ranks = 2 * np.arange(counts.size) - counts.size + 1
-    return float((ranks @ np.sort(counts)) / (counts.size * total))
