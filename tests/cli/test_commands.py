@@ -166,7 +166,7 @@ def test_validation_edges_of_a_split_calibrate(run, edges, tmp_path):
 
 
 def test_nodes_are_added(run, edges, tmp_path):
-    run("fit", edges, "-o", tmp_path / "result", *QUICK)
+    run("fit", edges, "-o", tmp_path / "result", *QUICK, "--goal", "pairs")
     (tmp_path / "new.csv").write_text("source,target\nnewcomer,p3\np5,newcomer\nsecond,newcomer\n")
     asked = ("add", tmp_path / "result", tmp_path / "new.csv", "-o", tmp_path / "larger")
     assert "62 nodes, 2 of them new, dim 8" in run(*asked, "--graph", edges)
@@ -212,7 +212,7 @@ def test_settings_come_from_preset_then_file_then_flags(run, edges, tmp_path):
 
 def test_float16_result(run, edges, tmp_path):
     run("fit", edges, "-o", tmp_path / "result", "--float16", *QUICK)
-    assert EdgeEmbeddings.load(tmp_path / "result").source.dtype == np.float16
+    assert EdgeEmbeddings.load(tmp_path / "result").target.dtype == np.float16
 
 
 def test_every_command_takes_a_result_of_one_vector(run, edges, tmp_path):
