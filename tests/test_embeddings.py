@@ -111,7 +111,7 @@ def test_what_is_no_result_is_refused(tmp_path, embeddings):
     path = tmp_path / "result" / "settings.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "format_version": 99}))
     (tmp_path / "result/checksums.txt").unlink()
-    with pytest.raises(ValueError, match="format version 1 or 2, got 99"):
+    with pytest.raises(ValueError, match="format version 1 or 2 or 3, got 99"):
         EdgeEmbeddings.load(tmp_path / "result")
 
 
@@ -192,9 +192,9 @@ BAD_WEIGHTS = {
     "words": (["a"] * 8, r"got \['a', .+\] of shape \(8,\)"),
     "numbers as words": (["1"] * 8, r"got \['1', .+\] of shape \(8,\)"),
     "a number": (3, r"got 3 of shape \(\)"),
-    "not a number": ([*range(7), float("nan")], "got nan at place 7"),
-    "infinite": ([float("-inf"), *range(7)], "got -inf at place 0"),
-    "too large": ([1e300] * 8, "got inf at place 0"),
+    "not a number": ([*range(7), float("nan")], "got nan at offset 7"),
+    "infinite": ([float("-inf"), *range(7)], "got -inf at offset 0"),
+    "too large": ([1e300] * 8, "got inf at offset 0"),
 }
 
 

@@ -77,10 +77,11 @@ class WeightedRows:
         return len(self.rows)
 
     def __getitem__(self, chosen: Any) -> NDArray[np.floating]:
-        some, *rest = chosen if isinstance(chosen, tuple) else (chosen,)
-        rows = self.rows[some]
+        if isinstance(chosen, tuple):  # columns or entries, of all rows
+            return np.asarray(self[:][chosen])
+        rows = self.rows[chosen]
         ordered = rows if self.columns is None else rows[..., self.columns]
-        return np.asarray((ordered * self.weights)[(..., *rest)])
+        return np.asarray(ordered * self.weights)
 
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None

@@ -101,7 +101,7 @@ def test_a_folder_that_is_removed_in_mid_run(tmp_path, record):
     out = tmp_path / "place" / "result"
     # A second apart: the folder goes between two checkpoints, not while one is written.
     settings = ("--dim", 8, "--training.steps", 100_000, "--training.checkpoint-every", 300)
-    settings = (*settings, "--preset", "auc")
+    settings = (*settings, "--preset", "auc", "--training.patience", 100_000)
     checkpoint, deadline = out.with_name("result.checkpoint"), time.monotonic() + 240
 
     def wait_for_checkpoint(process):

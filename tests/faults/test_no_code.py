@@ -208,18 +208,15 @@ def test_hostile_names_and_values_are_only_text(tmp_path, record, suffix):
 
 
 def test_hostile_outputs_are_only_text(tmp_path, record):
-    """Or refused: DuckDB would put its files beside a folder with a question mark in its name."""
     edges = tmp_path / "edges.txt"
     edges.write_text("one two\n")
-    names = ("a'; DROP TABLE raw; --", "*", "md:a")
+    names = ("a'; DROP TABLE raw; --", "*", "md:a", "a?b")
     for name in names:
         ingest_edges(edges, tmp_path / "out" / name)
         assert edges_of(load_graph(tmp_path / "out" / name)) == {("one", "two")}
-    with pytest.raises(OSError, match="choose an output without it"):
-        ingest_edges(edges, tmp_path / "out" / "a?b" / "graph")
     written = {path.name for path in (tmp_path / "out").iterdir() if path.name[0] != "."}
-    assert written == {*names, "a?b"}
-    record("Checks", check="hostile names of outputs", cases=len(names) + 1, outcome="only text")
+    assert written == set(names)
+    record("Checks", check="hostile names of outputs", cases=len(names), outcome="only text")
 
 
 @pytest.mark.parametrize(

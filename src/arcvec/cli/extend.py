@@ -19,7 +19,6 @@ from arcvec.recommendation.approximate import index_folder, indexed_side, open_i
 from arcvec.recommendation.exact import Direction
 from arcvec.recommendation.new_nodes import add_nodes
 from arcvec.recommendation.rerank import NUM_BEST, save_model
-from arcvec.recommendation.rerank_fit import fit_reranker
 from arcvec.storage.atomic import require_writable
 from arcvec.training.presets import load_method
 from arcvec.view.console import messages, note, plain_print
@@ -141,7 +140,9 @@ def rerank(
         num_best: candidates by the vectors, by three paths and by short walks, as many of each.
         seed: decides which edges are held out.
     """
-    from arcvec.training.sketch import SpectralSketch  # imports scipy
+    # Both import scipy.
+    from arcvec.recommendation.rerank_fit import fit_reranker
+    from arcvec.training.sketch import SpectralSketch
 
     embeddings = EdgeEmbeddings.load(result)
     known = read_graph(graph, files)

@@ -272,10 +272,11 @@ def merge_edges(
         f"JOIN nodes s ON raw.source = s.name JOIN nodes t ON raw.target = t.name {kept}"
     )
     mirrored = f"UNION ALL SELECT target, source{weight} FROM edges WHERE source != target"
+    mirrored = "" if settings.directed else mirrored
     # `fsum` is exact to the last bits of a float64, whatever the order of the lines.
     connection.execute(
         f"CREATE TABLE entries AS SELECT source, target{weight_sum} "
-        f"FROM (FROM edges {'' if settings.directed else mirrored}) GROUP BY ALL ORDER BY ALL"
+        f"FROM (FROM edges {mirrored}) GROUP BY ALL ORDER BY ALL"
     )
     result = connection.execute(
         "SELECT (SELECT count(*) FROM nodes) AS num_nodes,"

@@ -107,7 +107,7 @@ def test_facts_and_settings(written, split):
     whole = f"{100 * split.graph.reciprocity:.1f} %"
     assert facts["reciprocity"][1] == f"{whole} of the edges are returned"
     assert f"highest {split.train.in_degrees.max()} (" in facts["in-degree"][0]
-    assert "2 of 56 settings differ from the preset auc, the nearest one" in page.said("settings")
+    assert "2 of 55 settings differ from the preset auc, the nearest one" in page.said("settings")
     assert written.count('<tr class="marked">') == 4  # among those that differ, and among all
 
 
