@@ -119,7 +119,7 @@ def test_a_folder_that_is_removed_in_mid_run(tmp_path, record):
         process.communicate()
     code, error = finished(
         *("fit", edges, "-o", out, *settings),
-        *("--resume", "--training.patience", 3),
+        *("--resume", "--training.evaluate-every", 3),
     )
     assert code == 1
     assert "cannot resume, the checkpoint was made with another" in error

@@ -125,14 +125,17 @@ def _checked_columns(layout: EdgeLayout) -> Iterator[str]:
         yield f"CASE WHEN {_IS_WEIGHT} THEN weight::DOUBLE END"
 
 
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
 def _select(layout: EdgeLayout, comment: str) -> tuple[str, list[object]]:
     """Return SQL for the columns of a file by role, and for its row numbers if it is Parquet."""
     roles, path = _roles(layout), edge_files.literal_path(layout.path)
     if layout.kind == "parquet":
-        names = {role: layout.columns[i].replace('"', '""') for role, i in roles.items()}
-        columns = ", ".join(f'"{name}" AS {role}' for role, name in names.items())
+        columns = [f"{_quoted(layout.columns[i])} AS {role}" for role, i in roles.items()]
         return (
-            f"SELECT {columns}, file_row_number + 1 AS number "
+            f"SELECT {', '.join(columns)}, file_row_number + 1 AS number "
             "FROM read_parquet(?, hive_partitioning = false, file_row_number = true)",
             [path],
         )
