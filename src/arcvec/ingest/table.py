@@ -133,9 +133,9 @@ def _select(layout: EdgeLayout, comment: str) -> tuple[str, list[object]]:
     """Return SQL for the columns of a file by role, and for its row numbers if it is Parquet."""
     roles, path = _roles(layout), edge_files.literal_path(layout.path)
     if layout.kind == "parquet":
-        columns = [f"{_quoted(layout.columns[i])} AS {role}" for role, i in roles.items()]
+        named = [f"{_quoted(layout.columns[i])} AS {role}" for role, i in roles.items()]
         return (
-            f"SELECT {', '.join(columns)}, file_row_number + 1 AS number "
+            f"SELECT {', '.join(named)}, file_row_number + 1 AS number "
             "FROM read_parquet(?, hive_partitioning = false, file_row_number = true)",
             [path],
         )
