@@ -46,7 +46,7 @@ def make_fit(arguments: argparse.Namespace, workers: Alone) -> Fit:
     training = {"steps": arguments.steps, "batch_pairs": arguments.batch_pairs, "settle": 0.0}
     return Fit(
         open_shared(arguments.graph, arguments.folder, workers),
-        method.walks.model_copy(update={"window": (5,)}),
+        method.walks,
         method.negatives,
         method.model.model_copy(update=update),
         method.training.model_copy(update={**training, "validation_fraction": 0.0}),
