@@ -111,7 +111,7 @@ class Graph:
 
     def sources_of(self, entries: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the sources of some entries of `indices`."""
-        return _rows_at(self.indptr, entries)
+        return np.asarray(_kernels().sources_of_entries(self.indptr, entries))
 
     @cached_property
     def out_degrees(self) -> NDArray[np.int64]:
@@ -171,7 +171,7 @@ class Graph:
 
     def entries_at(self, positions: NodeIds) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the sources of edges at positions in `edges`, and their positions in `indices`."""
-        sources = _rows_at(self.edge_starts, positions)
+        sources = _kernels().sources_of_entries(self.edge_starts, positions)
         # Rows are sorted: the edges of a source are the last entries of its row, if not all.
         return sources, self.indptr[sources + 1] - self.edge_starts[sources + 1] + positions
 
@@ -273,11 +273,6 @@ class Graph:
             "first nodes": ", ".join(self.nodes[:3]),
         }
         return html_table("Graph", rows)
-
-
-def _rows_at(starts: NDArray[np.int64], positions: NodeIds) -> NDArray[np.int32]:
-    """Return the row that each position is in; empty rows start where the next one does."""
-    return (np.searchsorted(starts, positions, side="right") - 1).astype(np.int32)
 
 
 def _as_ids(values: Any) -> NDArray[Any]:

@@ -30,6 +30,23 @@ def entries_of_edges(indptr, indices, sources, targets):
     return entries
 
 
+@njit(cache=True, nogil=True, parallel=True)
+def sources_of_entries(indptr, entries):
+    """Return the row of each entry of `indices`: (p,) int32."""
+    sources = np.empty(entries.size, dtype=np.int32)
+    for i in prange(entries.size):
+        # The last row that starts at the entry or before it; empty rows start where the next does.
+        low, high = 0, indptr.size - 1
+        while low < high:
+            middle = (low + high) >> 1
+            if indptr[middle + 1] <= entries[i]:
+                low = middle + 1
+            else:
+                high = middle
+        sources[i] = low
+    return sources
+
+
 @njit(cache=True)
 def _root(parents, node):
     while parents[node] != node:
