@@ -1,7 +1,7 @@
 import numpy as np
 
 from arcvec.graph.graph import Graph
-from arcvec.kernels.edges import entries_of_edges, find_edge, sources_of_entries
+from arcvec.kernels.edges import entries_of_edges, find_edge
 
 
 def test_every_pair_against_a_set():
@@ -77,11 +77,3 @@ def test_transposed_against_a_sort():
     without = loose_graph().transposed
     assert without.indices.tolist() == expected.indices.tolist()
     assert without.weights is None
-
-
-def test_sources_of_entries():
-    """Rows without entries, first, last and in between, are nobody's source."""
-    graph = Graph.from_edges([1, 1, 4, 5, 5], [0, 2, 3, 1, 6], nodes=8)
-    entries = np.array([4, 0, 3, 1, 2, 2])
-    assert sources_of_entries(graph.indptr, entries).tolist() == [5, 1, 5, 1, 4, 4]
-    assert sources_of_entries(graph.indptr, np.arange(5)).tolist() == graph.row_of_entry.tolist()
