@@ -302,3 +302,17 @@ def test_paired_columns_tell_directions_apart(tmp_path):
 def test_columns_that_are_missing_are_refused():
     with pytest.raises(ValueError, match="each of the 2 columns of the vectors once"):
         EdgeEmbeddings.one_vector(np.ones((1, 2)), [1, 1], NodeNames.from_strings("a"), columns=[0])
+
+
+def test_paired_columns_of_an_undirected_graph_score_both_ways_alike():
+    paired = paired_embeddings()
+    columns, weights = paired.columns, paired.weights
+    embeddings = EdgeEmbeddings.one_vector(
+        paired.target, weights, paired.nodes, columns=columns, directed=False
+    )
+    u, v = np.indices((5, 5)).reshape(2, -1)
+    expected = (paired.score(u, v) + paired.score(v, u)) / 2
+    np.testing.assert_allclose(embeddings.score(u, v), expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        embeddings.score_all_targets(np.arange(5)).ravel(), expected, rtol=1e-4, atol=1e-6
+    )

@@ -188,7 +188,7 @@ class EdgeEmbeddings(EdgeScorer):
         ends, those of the source halved.
         """
         mine, other = (self.source, self.target) if side == "source" else (self.target, self.source)
-        if self.directed or self.weights is not None:
+        if self.directed or self.has_one_space:
             return np.asarray(mine[ids], dtype=np.float32)
         both = np.concatenate([mine[ids], other[ids]], axis=1, dtype=np.float32)
         return both * np.float32(0.5) if side == "source" else both

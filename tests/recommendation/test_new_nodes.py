@@ -9,6 +9,7 @@ import pytest
 from arcvec.embeddings import EdgeEmbeddings
 from arcvec.graph.graph import Graph
 from arcvec.graph.names import NodeNames
+from arcvec.recommendation import new_nodes
 from arcvec.recommendation.new_nodes import add_nodes
 from arcvec.training.edge_projection import EdgeProjection
 
@@ -164,3 +165,20 @@ def test_no_new_node_is_an_error():
     embeddings, graph = planted("directed")
     with pytest.raises(ValueError, match="expected edges of new nodes, got 400 nodes"):
         add_nodes(embeddings, graph)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_inputs_of_paired_columns_give_the_score(directed):
+    vectors = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+    nodes = NodeNames.from_strings("abcdef")
+    embeddings = EdgeEmbeddings.one_vector(
+        vectors, [1, -1, 0, 2], nodes, columns=[0, 1, 3, 2], directed=directed
+    )
+    graph = Graph.from_edges([0, 1, 2], [1, 2, 3], nodes=nodes, directed=directed)
+    likelihood = new_nodes._Likelihood(embeddings, graph, graph, 0)
+    for node in range(6):
+        row, others = vectors[node], np.arange(6)
+        out, into = (likelihood.inputs(vectors, of_sources=some) @ row for some in (True, False))
+        same = np.full(6, node)
+        np.testing.assert_allclose(out, embeddings.score(same, others), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(into, embeddings.score(others, same), rtol=1e-4, atol=1e-5)

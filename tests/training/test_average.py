@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import torch
 
+from arcvec.model.sides import Sides
 from arcvec.training import average as mean_score
 
 
@@ -69,3 +71,25 @@ def test_vectors_of_zeros():
     source, target = mean_score.two_sides(nothing, nothing, thirds(nothing), 2)
     assert not source.any()
     assert not target.any()
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_shared_part_stays_beside_a_two_sided_one(scaled):
+    """Sums and differences of sides that are alike but for signs, as the order learns them."""
+    generator = torch.Generator().manual_seed(0)
+    one = torch.randn(40, 6, generator=generator)
+    other = one * torch.tensor([1, -1, 1, 1, -1, 1])
+    both = torch.cat([one + other, one - other], dim=1)
+    shared = Sides(both, both, scale=torch.tensor([0.25] * 6 + [-0.25] * 6))
+    source, target = torch.randn(2, 40, 3, generator=generator)
+    scale = torch.tensor([2.0, -1.0, 0.5]) if scaled else None
+    level = Sides.of_source_terms(torch.randn(40, generator=generator))
+    parts, shares = [shared, Sides(source, target, scale=scale), level], [1.0, 0.7, 1.0]
+    arrays, weights, columns = mean_score.average(parts, shares, 14)
+    assert arrays["vectors"].shape == (40, 14)
+    found = (arrays["vectors"][:, columns] * weights) @ arrays["vectors"].T
+    expected = sum(
+        share * part.scaled_source @ part.target.T
+        for share, part in zip(shares, parts, strict=True)
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-4)

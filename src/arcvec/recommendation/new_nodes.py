@@ -134,11 +134,11 @@ class _Likelihood:
         if self.weights is not None and self.columns is None:
             return rows * self.weights
         if self.weights is not None:
-            if not of_sources:
-                return np.asarray(rows[:, self.columns] * self.weights)
-            inputs = np.empty_like(rows)
-            inputs[:, self.columns] = rows * self.weights
-            return inputs
+            as_source, as_target = np.empty_like(rows), rows[:, self.columns] * self.weights
+            as_source[:, self.columns] = rows * self.weights
+            if self.symmetric:
+                return np.asarray((as_source + as_target) / 2)
+            return as_source if of_sources else np.asarray(as_target)
         source, target = np.split(rows, 2, axis=1)
         if self.symmetric:
             return np.concatenate([target, source], axis=1) / 2

@@ -86,7 +86,8 @@ def _side_by_side(
     assert scale is not None
     num_shared = table.shape[1] // 2  # sums and differences of both sides, which are alike
     vectors, signs = one_side([table], [scale.numpy(force=True)], num_shared, workers)
-    sources, targets = ([getattr(part, side).cpu().numpy() for part in parts] for side in _SIDES)
+    sources = [part.scaled_source.cpu().numpy() for part in parts]
+    targets = [part.target.cpu().numpy() for part in parts]
     scales = [np.full(part.shape[1], one) for part, one in zip(sources, weights, strict=True)]
     each = (dim - num_shared) // 2
     sides = two_sides(sources, targets, scales, each, workers)
