@@ -188,6 +188,7 @@ def test_a_fit_takes_the_choices_of_an_earlier_one(run, edges, tmp_path):
     assert chosen[1]["settings"]["ranking"]["sweeps"] == [chosen[0]["order"]["sweeps"]]
     # What it takes choices from may be replaced by it.
     run("fit", edges, "--from", after, "-o", after, "--overwrite", *QUICK)
+    run("fit", edges, "--from", before, "--budget", "1s", "-o", tmp_path / "sketch", *QUICK)
 
 
 def test_settings_come_from_preset_then_file_then_flags(run, edges, tmp_path):

@@ -78,10 +78,14 @@ def fit(
     if restart_count() and out.exists() and not overwrite:
         return  # a worker was lost after the result was written: `out` did not exist at the start
     require_writable(out, overwrite=overwrite, inputs=[graph])
-    _check_flags(budget, earlier, resume=resume, many=common.is_shared(workers))
-    # Not memory-mapped: the result to go on from may be the one to replace.
-    start = None if earlier is None else EdgeEmbeddings.load(earlier, mmap=False)
+    if budget is not None and (resume or common.is_shared(workers)):
+        flag = "--resume" if resume else "--workers"
+        raise ValueError(
+            f"--budget belongs to fits of one process, from the start; leave it or {flag} out"
+        )
     chosen = load_method(preset, config, method)
+    if earlier is not None:
+        chosen = chosen.chosen_by(EdgeEmbeddings.load(earlier))
     checkpoint = out.resolve().with_name(out.resolve().name + ".checkpoint")
     _check_checkpoint(checkpoint, resume=resume)
     with common.joined_workers(workers, backend) as all_workers, ExitStack() as stack:
@@ -97,7 +101,7 @@ def fit(
         try:
             if budget is None:
                 result: FittedRows | EdgeEmbeddings = chosen.fit_rows(
-                    learned_from, hooks, start=start, workers=all_workers
+                    learned_from, hooks, workers=all_workers
                 )
             else:
                 from arcvec.training.budget import fit_within  # imports scipy
@@ -114,16 +118,6 @@ def fit(
             measured = "" if auc is None else f", validation AUC {auc:.4f}"
             counts = f"{len(learned_from.nodes):,} nodes, dim {chosen.dim}, {steps:,} steps"
             plain_print(f"{out}: {counts}{measured}")
-
-
-def _check_flags(budget: float | None, earlier: Path | None, *, resume: bool, many: bool) -> None:
-    """Raise a ValueError for flags that do not go together."""
-    if budget is not None and (resume or earlier is not None):
-        flag = "--resume" if resume else "--from"
-        raise ValueError(f"--budget belongs to fits from the start; leave it or {flag} out")
-    if many and (budget is not None or earlier is not None):
-        flag = "--from" if budget is None else "--budget"
-        raise ValueError(f"{flag} belongs to fits of one process; leave it or --workers out")
 
 
 def _check_checkpoint(checkpoint: Path, *, resume: bool) -> None:

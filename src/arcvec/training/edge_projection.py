@@ -187,14 +187,14 @@ class EdgeProjection(TrainedMethod):
         Raises:
             ValueError: the graph has no edge between two different nodes.
         """
-        return self.fit_rows(graph, hooks, start=start).embeddings()
+        method = self if start is None else self.chosen_by(start)
+        return method.fit_rows(graph, hooks).embeddings()
 
     def fit_rows(
         self,
         graph: Graph,
         hooks: Hooks | None = None,
         *,
-        start: EdgeEmbeddings | None = None,
         workers: Alone | None = None,
     ) -> FittedRows:
         """Return what `fit` does, the rows of this worker's nodes; called by all workers."""
@@ -205,9 +205,8 @@ class EdgeProjection(TrainedMethod):
                 f"expected at least one node for each of {workers.count} workers, got "
                 f"{graph.num_nodes} nodes; start fewer workers"
             )
-        method = self if start is None else self.chosen_by(start)
-        ranks = method.goal == "ranking" and not method.model.unit_norm
-        vectors, learned = (method._rank if ranks else method._learn)(graph, hooks, workers)
+        ranks = self.goal == "ranking" and not self.model.unit_norm
+        vectors, learned = (self._rank if ranks else self._learn)(graph, hooks, workers)
         return FittedRows(*vectors, graph, learned, workers)
 
     def _learn(self, graph: Graph, hooks: Hooks | None, workers: Alone) -> _Result:
